@@ -160,10 +160,9 @@ class _OwnSoak:
         if planned.kind == "pairs":
             self._rank.progress.move("measuring", 0, self._iteration)
             pairs = measure_turns(self._rank, planned.place, planned.turns, planned.part_bytes)
-            suspect = planned.turns > 1
             took_s = time.monotonic() - began
             nodes = self._counts()
-            return SoakBlock(number, at_s, round(took_s, 3), nodes=nodes, pairs=pairs, is_suspect=suspect)
+            return SoakBlock(number, round(at_s, 3), round(took_s, 3), nodes=nodes, pairs=pairs)
         times, tails, wrong = self._times(planned.place)
         took_s = time.monotonic() - began
         return SoakBlock(

@@ -9,7 +9,7 @@ from ncclcheck.checks.hosts import unread
 from ncclcheck.checks.network._links import CARRIER, counted_growth, growth_text
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
+from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 
 _HARDWARE = ("physical", "ipoib", "bond", "vlan")
@@ -34,8 +34,12 @@ def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
     Replace the cable or transceiver, clean the fibre, and look at the switch port. `dmesg` shows when the link went.
 
     ## Source
-    /sys/class/net/NAME/carrier_changes (Documentation/ABI/testing/sysfs-class-net), read twice.
+    /sys/class/net/NAME/carrier_changes (Documentation/ABI/testing/sysfs-class-net), read twice. A soak reads it after
+    each block, and `link-flap` judges that.
     """
+    if not isinstance(snapshot.bench, Missing) and snapshot.bench.soak is not None:
+        yield NotApplicable("a soak reads the carriers after each block: see link-flap")
+        return
     used = {choice.host: choice.name for choice in chosen(snapshot)}
     for node, links in snapshot.known("link_counters"):
         interfaces = () if isinstance(node.facts.interfaces, Missing) else node.facts.interfaces

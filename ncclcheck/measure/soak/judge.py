@@ -37,6 +37,7 @@ from ncclcheck.model.benchmarks.soak import (
 )
 
 MOST_EVENTS = 200
+LEAST_CALM = 6  # blocks after a round of pairs, before its rates count as usual ones
 WINDOWS = (60, 300, 3600)
 
 
@@ -48,6 +49,13 @@ class _Noted(Struct, frozen=True):
     whom: Whom | None = None
     named_s: float | None = None
     counters: tuple[str, ...] = ()
+
+
+class _Fresh(Struct, frozen=True):
+    """The last round of pairs, and how many calm blocks followed it."""
+
+    pairs: tuple[SoakPair, ...]
+    calm: int = 0
 
 
 class _OpSeries:
@@ -83,6 +91,7 @@ class SoakJudge:
         self._drops: list[_Noted] = []
         self._pairs, self._counters, self._incidents = PairHistory(), CounterBook(), Incidents()
         self._episode: _Episode | None = None
+        self._fresh: _Fresh | None = None
         self._windows = [WorstWindow(seconds) for seconds in WINDOWS]
         self._gaps: list[SoakGap] = []
 
@@ -124,10 +133,20 @@ class SoakJudge:
 
     def _take_pairs(self, block: SoakBlock) -> None:
         if self._episode is None:
-            self._pairs.add(block.pairs)
+            self._usual_pairs(LEAST_CALM)
+            self._fresh = _Fresh(block.pairs)
         else:
             self._episode.pairs += block.pairs
             self._episode.pairs_at_s = self._since(block.at_s + block.seconds)
+
+    def _usual_pairs(self, blocks: int) -> None:
+        """Take the last pairs for usual ones once so many calm blocks followed: a drop may have begun before them."""
+        if self._fresh is None:
+            return
+        self._fresh = _Fresh(self._fresh.pairs, self._fresh.calm + blocks)
+        if self._fresh.calm >= LEAST_CALM:
+            self._pairs.add(self._fresh.pairs)
+            self._fresh = None
 
     def _take_times(self, block: SoakBlock, op: Op) -> None:
         assert self._start is not None  # noqa: S101 (feed)
@@ -142,7 +161,8 @@ class SoakJudge:
         series.samples = shortened([*series.samples, SoakSample(at_s, block.median_us, block.worst_us)])
         found = series.detector.feed(at_s, end_s, block.median_us)
         if self.is_suspect and self._episode is None:
-            self._episode = _Episode()
+            self._episode, self._fresh = _Episode(), None
+        self._usual_pairs(1)
         if found is not None:
             self._note(series, found, op)
         if not self.is_suspect:

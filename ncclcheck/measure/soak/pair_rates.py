@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from statistics import median
+from statistics import median, median_high
 
 from msgspec import Struct
 
@@ -43,7 +43,7 @@ class PairHistory:
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
             own = self._rates.get(_way(pair))
-            usual = median(own) if own else median(everywhere) if everywhere else 0.0
+            usual = median_high(own) if own else median(everywhere) if everywhere else 0.0
             if usual > 0:
                 found.setdefault(_way(pair), []).append(pair.gbit_s / usual)
         return {way: median(parts) for way, parts in found.items()}

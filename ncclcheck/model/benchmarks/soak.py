@@ -94,7 +94,6 @@ class SoakBlock(Struct, frozen=True, forbid_unknown_fields=True, tag="block"):
     nodes: tuple[NodeCounts, ...] = ()
     pairs: tuple[SoakPair, ...] = ()
     times: dict[int, int] = {}
-    is_suspect: bool = False  # pairs out of turn, because a drop began
 
 
 class SoakStart(Struct, frozen=True, forbid_unknown_fields=True, tag="start"):

@@ -9,6 +9,7 @@ from ncclcheck.model.hardware import LinkCounters
 from tests.builders import cluster, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import interface, some
+from tests.soak_builders import healthy_lines, with_soak
 
 
 def flapped(name: str = "eth0", changes: int = 4) -> tuple[LinkCounters, ...]:
@@ -40,3 +41,7 @@ def test_what_was_read_once_is_not_passed() -> None:
     once = (LinkCounters("eth0", {"carrier_changes": 2}, Missing("absent", "read once only")),)
     assert run("link-flapped", with_facts(cluster(3), "node02", link_counters=once)).outcome == "unknown"
     assert run("link-flapped", without(cluster(3), "node02", "link_counters")).outcome == "unknown"
+
+
+def test_in_a_soak_another_check_judges_the_carriers() -> None:
+    assert run("link-flapped", with_soak(cluster(4), healthy_lines())).outcome == "not_applicable"

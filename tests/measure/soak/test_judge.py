@@ -7,7 +7,15 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakLine
-from tests.soak_builders import BEGAN, dropped_lines, healthy_lines, soak_block, soak_start, soaked
+from tests.soak_builders import (
+    BEGAN,
+    dropped_lines,
+    healthy_lines,
+    pairs_block,
+    soak_block,
+    soak_start,
+    soaked,
+)
 
 
 def test_a_healthy_series_has_no_event() -> None:
@@ -29,6 +37,16 @@ def test_a_drop_is_told_with_node_direction_begin_and_end() -> None:
     assert event.size_percent == pytest.approx(15, abs=1)
     assert event.named_s is not None
     assert event.named_s - 200 <= 60
+
+
+def test_pairs_just_before_a_drop_is_suspected_are_no_usual_ones() -> None:
+    lines = dropped_lines()
+    lines[11] = pairs_block(10)
+    lines[22] = pairs_block(21, ["node02"])
+    lines[24] = pairs_block(23, ["node02"])
+    lines[23] = soak_block(22, 1176.0)
+    (event,) = soaked(lines).events
+    assert (event.hosts, event.direction) == (("node02",), "send")
 
 
 def test_the_counter_that_moved_with_a_drop_is_told() -> None:
