@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Point
-from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
@@ -32,6 +32,9 @@ def bench_unstable(snapshot: Snapshot) -> Iterator[Answer]:
     Order statistics of the iteration times (ncclcheck/measure/statistics.py): no distribution is assumed.
     """
     bench = bench_of(snapshot)
+    if bench is not None and bench.trials is not None:
+        yield NotApplicable("of --try: many short sets of processes were measured, which are judged together")
+        return
     if bench is not None:
         unstable = [point for point in bench.points if point.unstable]
         if unstable:

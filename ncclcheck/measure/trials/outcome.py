@@ -144,7 +144,7 @@ def _of_candidate(
         best = standings.best
         if best is not None and best != arm:
             return "second best", f"faster at {_at(effects, 'better')}, and another setting is faster still"
-        return "undecided", "it was not measured again"
+        return "undecided", "faster at first, and no longer so after further rounds"
     better = standings.better_at(arm)
     if not confirmation.figures or not better:
         return "undecided", "it was not measured again"

@@ -60,11 +60,11 @@ class Standings:
 
     @property
     def candidates(self) -> dict[int, Rounds]:
-        """Return the arms that won, with their figures."""
+        """Return the arms that won, and with the rounds since then still do, with their figures."""
         return {
             arm: self.figures[arm]
             for arm, how in self.standing.items()
-            if how == "candidate" and arm not in self.failed
+            if how == "candidate" and arm not in self.failed and self.better_at(arm)
         }
 
     @property

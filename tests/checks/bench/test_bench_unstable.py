@@ -19,6 +19,11 @@ def test_points_that_are_known_are_silent() -> None:
     assert is_silent(SLUG, with_bench(cluster(2), POINT))
 
 
+def test_sets_of_trials_are_judged_together() -> None:
+    snapshot = with_bench(cluster(2), SHAKY, trials=(), race=None)
+    assert run(SLUG, snapshot).outcome == "not_applicable"
+
+
 def test_points_that_are_not_are_told_with_the_reason() -> None:
     snapshot = replace(with_bench(cluster(2), POINT, SHAKY), bench_demands=BenchDemands())
     found = finding(SLUG, snapshot)
