@@ -10,14 +10,16 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
+from ncclcheck.checks import addresses
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
-from ncclcheck.measure.links.network_rates import Throughput, measured_gbit_s, measured_gbit_s_to, transfers
+from ncclcheck.measure.links.network_rates import Throughput, summed_up, summed_up_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.candidates import candidate_interfaces
+from ncclcheck.nccl.prediction import MOST_NODES
 
 _NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
 
@@ -113,15 +115,12 @@ def _network(
     of_host = dict(hosts)
     places = {node.host: of_host[node.host] for node in snapshot.nodes}
     reach = known.value
+    rank, failure = rank_of(snapshot, places), _failure(reach, places)
     found = transfers(snapshot.probes, places, "bandwidth")
-    return Network(
-        places,
-        rank_of(snapshot, places),
-        _failure(reach, places),
-        measured_gbit_s(snapshot.probes, places),
-        measured_gbit_s_to(snapshot.probes, places),
-        None if isinstance(found, Missing) else slowest_part([probe for probe, _ in found]),
-    )
+    if isinstance(found, Missing):
+        return Network(places, rank, failure, found)
+    slowest = slowest_part([probe for probe, _ in found])
+    return Network(places, rank, failure, summed_up(found), summed_up_to(found, places), slowest)
 
 
 def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
@@ -148,6 +147,12 @@ def _failure(reach: Reach, places: dict[str, tuple[str, str]]) -> str | None:
 
 def _candidates(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
     """Return the candidates in the kernel's order."""
+    return _in_order(SameObject(facts))
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _in_order(node: SameObject[NodeFacts]) -> tuple[tuple[str, str], ...]:
+    facts = node.value
     if isinstance(facts.interfaces, Missing):
         return ()
     order = {interface.name: position for position, interface in enumerate(facts.interfaces)}
@@ -183,10 +188,9 @@ def _subnet(facts: NodeFacts, address: str) -> ipaddress.IPv4Network | ipaddress
     return None
 
 
-@lru_cache(maxsize=1 << 16)
 def _network_of(address: str, prefix_length: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
-        return ipaddress.ip_interface(f"{address}/{prefix_length}").network
+        return addresses.network(address, prefix_length)
     except ValueError:  # facts of another node can hold anything
         return None
 
@@ -196,9 +200,7 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
 
     The best by its link, and the best by what was measured to it.
     """
-    callers: dict[str, list[str]] = {node.host: [] for node in snapshot.nodes}
-    for source, target in reach.pairs:
-        callers[target].append(source)
+    called = {target for _, target in reach.pairs}
     incoming = _incoming(snapshot)
     by_link: dict[str, tuple[str, str]] = {}
     by_measure: dict[str, tuple[str, str]] = {}
@@ -206,7 +208,7 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
         reached = [
             (interface, address)
             for interface, address in _candidates(node.facts)
-            if all(reach.outcomes.get((source, node.host, address)) == "ok" for source in callers[node.host])
+            if node.host not in called or (node.host, address) in reach.reached
         ]
         if not reached:
             return

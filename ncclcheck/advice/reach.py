@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import permutations
 
 from msgspec import Struct
 
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import ProbeOutcome, Snapshot
@@ -22,18 +24,25 @@ class Failure(Struct, frozen=True):
 
 
 class Reach(Struct, frozen=True):
-    """The outcome of each TCP probe by (from, to, address), and the ordered pairs of nodes that have to succeed."""
+    """The outcome of each TCP probe by (from, to, address), and the ordered pairs of nodes that have to succeed.
+
+    The pairs of a sample are in no order. `reached`: the (host, address) that all who have to call this host reached.
+    """
 
     outcomes: dict[tuple[str, str, str], ProbeOutcome]
     stalled: frozenset[tuple[str, str, str]]
     pairs: tuple[tuple[str, str], ...]
     nodes: int
+    reached: frozenset[tuple[str, str]]
+    is_sample: bool
 
     def failure(self, places: Places) -> Failure | None:
         """Return the first pair that did not connect, before pairs that were not tested; None when all connected."""
+        if self.reached.issuperset((host, address) for host, (_, address) in places.items()):
+            return None
         outcome_of = self.outcomes.get
         untested = None
-        for source, target in self.pairs:
+        for source, target in self._in_order():
             outcome = outcome_of((source, target, places[target][1]))
             if outcome == "ok":
                 continue
@@ -52,11 +61,14 @@ class Reach(Struct, frozen=True):
         """Return the first pair where small messages pass and large ones are lost; None when there is none."""
         if not self.stalled:
             return None
-        for source, target in self.pairs:
+        for source, target in self._in_order():
             interface, address = places[target]
             if (source, target, address) in self.stalled:
                 return f"{source} to {target} on {interface} ({address}): large messages do not arrive"
         return None
+
+    def _in_order(self) -> Iterable[tuple[str, str]]:
+        return sorted(self.pairs) if self.is_sample else self.pairs
 
     def evidence(self, places: Places) -> str:
         """One sentence that says what was tried, for places without a failure."""
@@ -64,6 +76,7 @@ class Reach(Struct, frozen=True):
         return f"all {len(self.pairs)} connections between the {self.nodes} nodes on {names} succeeded"
 
 
+@once_per_snapshot
 def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
     hosts = dict.fromkeys(node.host for node in snapshot.nodes)
@@ -73,24 +86,50 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
         return Missing("absent", f"no results from {some_of(node.host for node in snapshot.silent)}")
     if isinstance(snapshot.probes, Missing):
         return snapshot.probes
-    outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}
-    stalled = set()
-    for probe in (*of_kind(snapshot.probes, "tcp"), *of_kind(snapshot.probes, "mtu")):
-        key = probe.from_host, probe.to_host, probe.address
-        if probe.listener == "nccl" and probe.outcome in {"error", "self"}:
-            continue  # NCCL's own listener was not tried: what ours proved stands
-        if probe.kind == "tcp" and outcomes.get(key, "ok") == "ok":
-            outcomes[key] = probe.outcome
-        elif probe.kind == "mtu" and probe.outcome == "stalled":
-            stalled.add(key)
+    outcomes, stalled = _tried(snapshot)
     probed = {(source, target) for source, target, _ in outcomes if source in hosts and target in hosts}
     pairs: Iterable[tuple[str, str]] = permutations(hosts, 2)
     coverage = snapshot.coverage
-    if not isinstance(coverage, Missing) and coverage.pairs_planned < coverage.pairs_possible:
+    is_sample = not isinstance(coverage, Missing) and coverage.pairs_planned < coverage.pairs_possible
+    if is_sample and not isinstance(coverage, Missing):
         if len(probed) < coverage.pairs_planned or {target for _, target in probed} != set(hosts):
             return Missing("absent", f"{len(probed)} of {coverage.pairs_planned} planned pairs were tried")
-        pairs = sorted(probed | {(target, source) for source, target in probed})
-    return Reach(outcomes, frozenset(stalled), tuple(pairs), len(hosts))
+        pairs = probed | {(target, source) for source, target in probed}
+    listed = tuple(pairs)
+    return Reach(outcomes, stalled, listed, len(hosts), _reached(outcomes, listed), is_sample)
+
+
+def _tried(
+    snapshot: Snapshot,
+) -> tuple[dict[tuple[str, str, str], ProbeOutcome], frozenset[tuple[str, str, str]]]:
+    """Return the outcome of each connection by (from, to, address), and those where large messages are lost."""
+    outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}
+    for probe in of_kind(snapshot.probes, "tcp"):
+        if probe.listener == "nccl" and probe.outcome in {"error", "self"}:
+            continue  # NCCL's own listener was not tried: what ours proved stands
+        key = probe.from_host, probe.to_host, probe.address
+        if outcomes.get(key, "ok") == "ok":
+            outcomes[key] = probe.outcome
+    stalled = frozenset(
+        (probe.from_host, probe.to_host, probe.address)
+        for probe in of_kind(snapshot.probes, "mtu")
+        if probe.outcome == "stalled"
+    )
+    return outcomes, stalled
+
+
+def _reached(
+    outcomes: Mapping[tuple[str, str, str], ProbeOutcome], pairs: Collection[tuple[str, str]]
+) -> frozenset[tuple[str, str]]:
+    """Return the (host, address) that all who have to call this host reached."""
+    callers = Counter(target for _, target in pairs)
+    called = frozenset(pairs)
+    found = Counter(
+        (target, address)
+        for (source, target, address), outcome in outcomes.items()
+        if outcome == "ok" and (source, target) in called
+    )
+    return frozenset(place for place, count in found.items() if count == callers[place[0]])
 
 
 def some_of(names: Iterable[str], limit: int = 4) -> str:

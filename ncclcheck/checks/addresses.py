@@ -33,6 +33,19 @@ def family(address: str) -> str:
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
+def number_of(address: str) -> tuple[str, int]:
+    """Return the family of an address, and the address as a number."""
+    return family(address), int(parsed(address))
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def range_of(address: str, prefix_length: int) -> tuple[str, int, int]:
+    """Return the family, and the first and last address of the subnet of an address as numbers."""
+    subnet = network(address, prefix_length)
+    return family(address), int(subnet.network_address), int(subnet.broadcast_address)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
 def network(address: str, prefix_length: int) -> IPv4Network | IPv6Network:
     """Return the subnet of an address."""
     return ip_network(f"{address.partition('%')[0]}/{prefix_length}", strict=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,6 +14,7 @@ from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, prediction
 from ncclcheck.advice.setting import everywhere
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
@@ -22,6 +24,7 @@ from ncclcheck.nccl.rdma import hca
 
 HCA = "NCCL_IB_HCA"
 _NEAR = ("PIX", "PXB")  # below the same PCIe switches, where GPUDirect is used (NCCL_NET_GDR_LEVEL)
+_MOST_KINDS = 1024  # of nodes, whose cards are remembered
 _MOST_ENTRIES = 16  # of every version's list
 _SOURCE = (
     "NCCL src/transport/net_ib.cc (ncclIbInit): without a list, or by a prefix, it takes every ACTIVE port"
@@ -117,23 +120,42 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
     And without slower ones of another kind of card. A slower port of the same kind is a fault of the link, which a
     check tells: leaving it out would only hide that.
     """
-    near = {nic.nic for nic in gpu_nic if nic.distance in _NEAR}
-    told = {nic.nic for nic in gpu_nic}
-    beside = tuple(port for port in used if port.device in near)
-    served = {
-        nic.gpu for nic in gpu_nic if nic.distance in _NEAR and nic.nic in {port.device for port in beside}
-    }
-    is_told = all(port.device in told for port in used)
-    if beside and is_told and served == {nic.gpu for nic in gpu_nic}:
+    cards = _cards(SameObject(gpu_nic))
+    beside = tuple([port for port in used if port.device in cards.near])
+    served: set[str] = set()
+    served = served.union(*(cards.near[port.device] for port in beside))
+    is_told = cards.told.issuperset([port.device for port in used])
+    if beside and is_told and served == cards.gpus:
         used = beside
     fastest = max((_rate(port) for port in used), default=0.0)
     fast = tuple(port for port in used if _rate(port) == fastest)
+    if len(fast) == len(used):
+        return used
     kinds = {_kind(port) for port in fast}
     slow = [port for port in used if port not in fast]
     is_certain = all(
         _rate(port) > 0 and _kind(port) is not None and _kind(port) not in kinds for port in slow
     )
     return fast if slow and is_certain and len(fast) >= len(slow) and None not in kinds else used
+
+
+class _Cards(Struct, frozen=True):
+    """The cards whose distance to the GPUs is told; `near`: the GPUs that have each of them near."""
+
+    told: frozenset[str]
+    near: dict[str, frozenset[str]]
+    gpus: frozenset[str]
+
+
+@lru_cache(maxsize=_MOST_KINDS)
+def _cards(gpu_nic: SameObject[Sequence[GpuNic]]) -> _Cards:
+    """Worked out once for all nodes that are alike."""
+    near: dict[str, set[str]] = {}
+    for nic in gpu_nic.value:
+        if nic.distance in _NEAR:
+            near.setdefault(nic.nic, set()).add(nic.gpu)
+    told, gpus = frozenset(nic.nic for nic in gpu_nic.value), frozenset(nic.gpu for nic in gpu_nic.value)
+    return _Cards(told, {nic: frozenset(found) for nic, found in near.items()}, gpus)
 
 
 def _kind(port: RdmaPort) -> str | None:

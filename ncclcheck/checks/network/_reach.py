@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Literal, TypeAlias
 
@@ -17,11 +18,13 @@ from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Probe, ProbeKind, ProbeOutcome, Snapshot
 
 BLOCKED: tuple[ProbeOutcome, ...] = ("filtered", "no-route", "refused", "stalled")
 _WORST_FIRST: tuple[ProbeOutcome, ...] = (*BLOCKED, "answer-lost", "wrong-peer", "self", "error", "ok")
 _PAIR = 2
+_RUNS = 8  # of which the failed probes are remembered
 _MANY_PAIRS = 6  # more pairs than this are one finding
 
 
@@ -69,6 +72,7 @@ def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
     return probe if is_filtered else replace(probe, outcome="filtered")
 
 
+@once_per_snapshot
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """Return the probes to addresses that NCCL does not use on their targets."""
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
@@ -85,7 +89,7 @@ def _badness(probe: Probe) -> int:
 
 def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
-    blocked = [probe for probe in probed if probe.outcome in BLOCKED]
+    blocked = [probe for probe in _failed(probed) if probe.outcome in BLOCKED]
     opposite = {(probe.to_host, probe.from_host) for probe in blocked}
     open_pairs = (
         {
@@ -103,7 +107,20 @@ def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
 def both_ways(probed: Sequence[Probe], outcome: ProbeOutcome) -> tuple[Probe, ...]:
     """Return the directions with that outcome whose opposite is not open either (or was not tried)."""
     single = {_way(probe) for probe in one_way(probed)}
-    return tuple(probe for probe in probed if probe.outcome == outcome and _way(probe) not in single)
+    asked = probed if outcome == "ok" else _failed(probed)
+    return tuple(probe for probe in asked if probe.outcome == outcome and _way(probe) not in single)
+
+
+def _failed(probed: Sequence[Probe]) -> Sequence[Probe]:
+    """Return those that did not connect: mostly none of tens of thousands, and several checks look for them."""
+    if not isinstance(probed, tuple):  # a list may change
+        return [probe for probe in probed if probe.outcome != "ok"]
+    return _failed_of(SameObject(probed))
+
+
+@lru_cache(maxsize=_RUNS)
+def _failed_of(probed: SameObject[tuple[Probe, ...]]) -> tuple[Probe, ...]:
+    return tuple([probe for probe in probed.value if probe.outcome != "ok"])
 
 
 def _way(probe: Probe) -> tuple[str, str]:
@@ -117,7 +134,7 @@ def not_probed(snapshot: Snapshot, kind: ProbeKind) -> Iterator[NotKnown]:
         yield NotKnown(f"reach: {snapshot.probes}")
         return
     probed = directions(snapshot, kind)
-    for probe in probed:
+    for probe in _failed(probed):
         if probe.outcome in {"error", "self", "wrong-peer"}:
             detail = f": {probe.detail}" if probe.detail else ""
             yield NotKnown(
@@ -153,8 +170,10 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
     All of them: everybody. All from or to one node: that node, once. All between two groups that are whole in
     themselves: islands. What is left is named pair by pair.
     """
+    if not bad:
+        return ()
     hosts = sorted({host for probe in probed for host in (probe.from_host, probe.to_host)})
-    if bad and len(bad) == len(probed) and len(hosts) > _PAIR:
+    if len(bad) == len(probed) and len(hosts) > _PAIR:
         return (Blame("everyone", tuple(hosts), tuple(bad)),)
     found: list[Blame] = []
     left = {_way(probe): probe for probe in bad}

@@ -44,7 +44,7 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node")
         return
     caught = [choice for choice in chosen(snapshot) if _is_virtual(choice)]
-    probed = directions(snapshot, "tcp")
+    probed = directions(snapshot, "tcp") if caught else ()
     tried = {probe.to_host for probe in probed if probe.outcome != "error"}
     reached = {probe.to_host for probe in probed if probe.outcome == "ok"}
     dead_ends = [choice for choice in caught if choice.host in tried - reached]

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.addresses import family, is_link_local, network, parsed
+from ncclcheck.checks.addresses import family, is_link_local, network, number_of, parsed, range_of
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
@@ -117,21 +118,21 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
 def _direct(own: Sequence[Interface]) -> list[tuple[str, int, int, str]]:
     """Return the subnets of a node as (family, first and last address, interface), the longest prefixes first."""
     subnets = [
-        (entry.prefix_length, family(entry.address), subnet, interface.name)
+        (entry.prefix_length, *range_of(entry.address, entry.prefix_length), interface.name)
         for interface in own
         if _is_up(interface)
         for entry in interface.addresses
-        if (subnet := network(entry.address, entry.prefix_length)).num_addresses > 1
     ]
     return [
-        (version, int(subnet[0]), int(subnet[-1]), name)
-        for _, version, subnet, name in sorted(subnets, key=lambda entry: -entry[0])
+        (version, first, last, name)
+        for _, version, first, last, name in sorted(subnets, key=lambda entry: -entry[0])
+        if first < last
     ]
 
 
 def _leaves_directly(route: Route, direct: Sequence[tuple[str, int, int, str]]) -> bool:
     """Return whether the route leaves through the interface with the longest prefix that its destination is in."""
-    version, number = family(route.destination), int(parsed(route.destination))
+    version, number = number_of(route.destination)
     for subnet_version, first, last, name in direct:
         if subnet_version == version and first <= number <= last:
             return name == route.interface
@@ -273,10 +274,12 @@ def _not_asked(snapshot: Snapshot) -> Iterator[NotKnown]:
         for route in routes
     }
     used = {attempt.host: attempt.address for attempt in chosen(snapshot)}
-    probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
-    tried = {(probe.from_host, probe.to_host, probe.address) for probe in probes if probe.kind == "tcp"}
-    tried = {attempt for attempt in tried if used.get(attempt[1]) == attempt[2]}
-    for host in dict.fromkeys(host for host, _, _ in sorted(tried - asked)):
+    tried = [
+        (probe.from_host, probe.to_host, probe.address)
+        for probe in of_kind(snapshot.probes, "tcp")
+        if used.get(probe.to_host) == probe.address
+    ]
+    for host in sorted({attempt[0] for attempt in tried if attempt not in asked}):
         yield NotKnown("its routes to the other nodes were not read", (host,))
     if not tried:
         yield NotKnown("no connection to an address that NCCL uses was tried")

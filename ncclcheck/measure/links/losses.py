@@ -168,6 +168,9 @@ def lossy_parts(probes: Sequence[Probe], places: Places) -> LossyParts:
     A pair that was measured and gave no reason to try it counts as one that loses nothing.
     """
     tried = _tried(probes, places)
+    lossy = _lossy(tried)
+    if not lossy:
+        return LossyParts((), (), tried)
     clean = {
         (probe.from_host, probe.to_host): Lost(0, 0)
         for kind in ("latency", "bandwidth")
@@ -175,7 +178,6 @@ def lossy_parts(probes: Sequence[Probe], places: Places) -> LossyParts:
         if probe.value is not None
     }
     known = {**clean, **tried}
-    lossy = _lossy(tried)
     candidates: list[LossyEnd] = []
     if len({host for pair in known for host in pair}) >= FEWEST_NODES:
         found = (_lossy_end(key, pairs, known, lossy) for key, pairs in _by_end(known).items())

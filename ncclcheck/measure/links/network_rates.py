@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from statistics import median
 
 from msgspec import Struct
@@ -10,10 +11,12 @@ from msgspec import Struct
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.measure.statistics import nearest_rank
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Probe, ProbeKind
 
 CPU_LIMITED_SHARE = 0.85  # a thread that was busy for this part of the window had little to wait for
 FASTER = 1.3  # so many times faster is a difference that is worth a setting
+_NETWORKS = 16  # whose probes are remembered
 _LOW_PERCENT, _HIGH_PERCENT = 10, 90
 
 Places = Mapping[str, tuple[str, str]]  # host -> (interface, address)
@@ -65,8 +68,11 @@ def measured_gbit_s_to(probes: Fact[Sequence[Probe]], places: Places) -> dict[st
     Empty where the whole was not measured.
     """
     found = transfers(probes, places, "bandwidth")
-    if isinstance(found, Missing):
-        return {}
+    return {} if isinstance(found, Missing) else summed_up_to(found, places)
+
+
+def summed_up_to(found: Sequence[tuple[Probe, float]], places: Places) -> dict[str, Throughput]:
+    """Return these transfers as one figure for the host of each place that they went to."""
     to_host: dict[str, list[tuple[Probe, float]]] = {}
     for probe, value in found:
         to_host.setdefault(probe.to_host, []).append((probe, value))
@@ -136,10 +142,23 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
 
 def attempts(probes: Sequence[Probe], places: Places, kind: ProbeKind) -> tuple[Probe, ...]:
     """Return all measurements of that kind between the hosts and to those places, also those that failed."""
+    if not isinstance(probes, tuple):  # a list may change
+        return _attempts(of_kind(probes, kind), places)
+    return _of_places(SameObject(probes), kind, frozenset(places.items()))
+
+
+@lru_cache(maxsize=_NETWORKS)
+def _of_places(
+    probes: SameObject[tuple[Probe, ...]], kind: ProbeKind, places: frozenset[tuple[str, tuple[str, str]]]
+) -> tuple[Probe, ...]:
+    return _attempts(of_kind(probes.value, kind), dict(places))
+
+
+def _attempts(probes: Sequence[Probe], places: Places) -> tuple[Probe, ...]:
     return tuple(
         [
             probe
-            for probe in of_kind(probes, kind)
+            for probe in probes
             if probe.from_host in places and places.get(probe.to_host) == (probe.interface, probe.address)
         ]
     )

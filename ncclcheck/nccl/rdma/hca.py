@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -41,6 +42,7 @@ class HcaPattern(Struct, frozen=True):
         return is_named and entry.port in (ANY, port)
 
 
+@lru_cache(maxsize=1024)
 def parse(value: str | None, version: str = versions.NEWEST) -> HcaPattern:
     """Return the pattern NCCL makes of NCCL_IB_HCA: one `^`, then one `=`, then `name[:port]` in a comma list.
 
