@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from ipaddress import ip_address
 
 _MOST_BYTES = 256
 _MOST_READ = 64
@@ -58,9 +59,20 @@ class Listener:
 
 def call(addresses: Iterable[str], port: int, token: str) -> None:
     """Send one datagram to each of the first few addresses of a node; whether one arrives only that node knows."""
-    known = [address for address in addresses if not address.startswith(("127.", "::1", "fe80"))]
+    known = [address for address in addresses if _is_called(address)]
     for address in known[:_MOST_ADDRESSES]:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with suppress(OSError, ValueError), socket.socket(family, socket.SOCK_DGRAM) as calling:
+        with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as calling:
             calling.setblocking(False)
             calling.sendto(token.encode(), (address, port))
+
+
+def _is_called(text: str) -> bool:
+    """Return whether it is the address of one other machine; never a name, which would have to be looked up."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return not (
+        address.is_loopback or address.is_link_local or address.is_multicast or address.is_unspecified
+    )

@@ -32,7 +32,11 @@ def test_a_node_knows_from_where_it_was_called_last() -> None:
 def test_a_call_goes_to_the_node_s_own_addresses_and_fails_silently() -> None:
     listener = Listener("token")
     listener.open()
-    call(["127.0.0.1", "::1", "not an address", "fe80::1"], listener.port, "token")
+    call(
+        ["127.0.0.1", "::1", "localhost", "a-name.invalid", "fe80::1", "ff02::1", "0.0.0.0"],
+        listener.port,
+        "token",
+    )
     time.sleep(0.1)
     assert listener.heard(60.0) == ""  # the loopback of node 0 is not that of the node
     listener.close()
