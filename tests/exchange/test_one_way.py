@@ -33,7 +33,7 @@ def test_a_call_goes_to_the_node_s_own_addresses_and_fails_silently() -> None:
     listener = Listener("token")
     listener.open()
     call(
-        ["127.0.0.1", "::1", "localhost", "a-name.invalid", "fe80::1", "ff02::1", "0.0.0.0"],
+        ["127.0.0.1", "::1", "localhost", "a-name.invalid", "fe80::1", "ff02::1"],
         listener.port,
         "token",
     )
