@@ -70,9 +70,9 @@ class Collector:
         self._notings = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
         self._meetings = Allowance(MOST_TALKERS, LOOKED_AT_PER_BATCH)
         self._ordinary: dict[int, int] = {}
-        self._works: dict[
-            str, deque[int]
-        ] = {}  # the last lines of each file that only a program at work writes
+        # the last lines of each file that only a program at work writes, and those of this file
+        self._works: dict[str, tuple[int, ...]] = {}
+        self._work: deque[int] = deque(maxlen=RECENT)
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._words: dict[tuple[int, bytes], RawWords] = {}
         self._file = ""
@@ -89,6 +89,9 @@ class Collector:
             for lines in batches:
                 self._scan(lines)
         finally:
+            if self._work:
+                self._works[name] = tuple(self._work)
+                self._work.clear()
             self._files.append(LogFile(name, size_bytes, self._number, unread))
 
     def note_unread(self, name: str, why: str) -> None:
@@ -112,7 +115,7 @@ class Collector:
             self._words,
             self._meanings.dropped,
         )
-        return replace(log, works={file: tuple(lines) for file, lines in self._works.items()})
+        return replace(log, works=dict(self._works))
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
@@ -169,7 +172,7 @@ class Collector:
         if self._meanings.is_expecting and self._meanings.in_traceback(self._raw(line)):
             return
         if kind == _WORKS:
-            self._works.setdefault(self._file, deque(maxlen=RECENT)).append(self._number)
+            self._work.append(self._number)
         if kind:
             self._speak(line)
 

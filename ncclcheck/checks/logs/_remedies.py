@@ -18,6 +18,10 @@ _HELPS = (
     (re.compile(r"NCCL_(?:MNNVL|NVLS)_ENABLE=0"), "nvlink-fabric-service"),
     (re.compile(r"NCCL_(?:NET_PLUGIN=none|COLLNET_ENABLE=0)"), "net-plugin-config"),
     (re.compile(r"NCCL_HOSTID="), "host-hash-collision"),
+    (
+        re.compile(r"(?:(?:down|up)grad|updat|switch|revert)\w{1,4} (?!.{0,80}=)", re.IGNORECASE),
+        "nccl-or-driver-bug",
+    ),
 )
 FOLLOWS = (
     "ib-link-or-fabric",

@@ -50,7 +50,11 @@ def python_env(log: Log) -> Iterator[Suspect]:
         exception
         for exception in raised
         if "nccl-symbol" not in exception.topics
-        and ("missing-file" not in exception.topics or exception.class_name.endswith("ImportError"))
+        and (
+            "missing-file" not in exception.topics
+            or exception.class_name.endswith("ImportError")
+            or "cannot open shared object file" in exception.message
+        )
     ]
     loader = [remark for remark in remarks(log, "import") if any(words in remark.text for words in _LOADER)]
     loader += remarks(log, "no-nccl-built")

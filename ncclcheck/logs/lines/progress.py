@@ -24,7 +24,11 @@ _PROGRESS = re.compile(
     rb"|\b(?:saved|saving|wrote) (?:model |the )?(?:checkpoint|ckpt|weights)\b",
     re.IGNORECASE,
 )
-_TROUBLE = re.compile(rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill", re.IGNORECASE)
+_TROUBLE = re.compile(
+    rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|"
+    rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
+    re.IGNORECASE,
+)
 
 
 def is_progress(line: bytes) -> bool:

@@ -63,6 +63,10 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
                 r"no (?:more )?(?:hang|error)s?|succeed(?:s|ed)|helps|helped|complete[sd]|goes through|runs)\b"
             ),
             (
+                r"\b(?:(?:down|up)grad|updat|switch|revert)\w{1,4} .{0,30}\b(?:NCCL|driver|torch|PyTorch|CUDA)\b.{0,40}"
+                r"\b(?:works|worked|fixe[sd]|solve[sd]|helps|helped|fine|goes away|gone)\b"
+            ),
+            (
                 r"\b(?:solved|fixed|resolved|work(?:s|ed|ing)|helps|helped|goes away)\b.{0,60}"
                 r"\b(?:NCCL|GLOO)_\w{3,40}=\S{1,40}"
             ),

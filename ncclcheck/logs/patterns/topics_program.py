@@ -39,6 +39,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\b(?:[Mm]aximum|[Mm]inimum) (?:supported )?version \d[\w.]{0,20} .{0,60}\b(?:supported|required)\b",
             r"\bversion \d[\w.]{0,20} (?:or (?:newer|later|higher) )?is (?:not supported|required|too (?:old|new))\b",
             r"^(?:Runtime|Import|Value)Error: (?!CUDA|NCCL|GPU)[A-Z][\w.-]{1,40} is not (?:available|installed)\.?$",
+            r"^OSError: lib(?!nccl|cuda\.so)[\w.+-]{1,60}\.so[\d.]{0,20}: cannot open shared object file",
             r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install\b",
             r"^\w{1,60}Error: .{0,80}\b(?:is|are) (?:not installed|required but not installed)\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",

@@ -29,7 +29,7 @@ _TROUBLE = re.compile(
     r"\b(?:(?<!\b0 )fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed out|unreachable|"
     r"time ?out(?![\s:=(]{0,3}\d)|"
     r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
-    r"killing job|forwarding signal|no (?:further |more )?output|"
+    r"killing job|forwarding signal|no (?:further |more )?output|nothing (?:more|else|happens)|"
     r"abort\w*|crash\w*|died|dead|killed|unresponsive|terminated)\b",
     re.IGNORECASE,
 )
