@@ -175,7 +175,8 @@ class _Trials:
         if winner is None or self._standings.twin_differs:
             return None
         self._confirmation = Confirmation(winner)
-        looks, better = confirming_looks(rounds), self._standings.better_at(winner)
+        looks = confirming_looks(len(self._standings.figures[winner]))
+        better = self._standings.better_at(winner)
         self._lead.run.say(f"confirming {self._name(winner)} in {looks[0]} to {looks[1]} more rounds")
         for number in range(looks[1]):
             if number == looks[0] and is_confirmed(self._confirmation.figures, better):

@@ -55,16 +55,16 @@ class Standings:
 
     @property
     def measured(self) -> tuple[int, ...]:
-        """Return who is measured in the next round beside as-is."""
-        return (TWIN, *self._racing(), *self.candidates)
+        """Return who is measured in the next round beside as-is: not who won, who is confirmed at the end."""
+        return (TWIN, *self._racing())
 
     @property
     def candidates(self) -> dict[int, Rounds]:
-        """Return the arms that won, and with the rounds since then still do, with their figures."""
+        """Return the arms that won, with their figures up to then: a proof is not taken back by the next rounds."""
         return {
             arm: self.figures[arm]
             for arm, how in self.standing.items()
-            if how == "candidate" and arm not in self.failed and self.better_at(arm)
+            if how == "candidate" and arm not in self.failed
         }
 
     @property

@@ -25,16 +25,16 @@ def test_who_wins_stays_until_the_others_are_decided() -> None:
     assert standings.better_at(1) == [0]
 
 
-def test_who_won_at_a_look_and_does_so_no_longer_is_no_winner() -> None:
+def test_who_won_at_a_look_is_measured_no_more_and_its_proof_stays() -> None:
     standings = Standings(Rules(3, 1), 2)
-    for number in range(standings.rules.looks[1]):
-        lucky = 0.05 if number < standings.rules.looks[0] else -0.05
-        undecided = 0.08 * (-1) ** number
-        standings.add({TWIN: (0.001 * (-1) ** number,), 0: (lucky + 0.001 * (number % 3),), 1: (undecided,)})
+    first = standings.rules.looks[0]
+    for number in range(first + 2):
+        figures = {TWIN: 0.001 * (-1) ** number, 0: 0.05 + 0.001 * (number % 3), 1: 0.08 * (-1) ** number}
+        standings.add({arm: (figures[arm],) for arm in standings.measured})
     assert standings.standing[0] == "candidate"
-    assert standings.candidates == {}
-    assert standings.best is None
-    assert 0 not in standings.measured
+    assert standings.measured == (TWIN, 1)
+    assert len(standings.figures[0]) == first
+    assert standings.better_at(standings.best or 0) == [0]
 
 
 def test_an_arm_that_failed_is_neither_measured_nor_the_best() -> None:

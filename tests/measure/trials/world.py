@@ -63,7 +63,7 @@ def play(world: World, seed: int, gain: float = 0.03) -> Played:
     if winner is None or standings.twin_differs:
         return Played(None, standings.twin_differs, rounds, sets, standings)
     again, better = list[tuple[float, ...]](), standings.better_at(winner)
-    for look in confirming_looks(rounds):
+    for look in confirming_looks(len(standings.figures[winner])):
         again += [log_ratios(times(AS_IS), times(winner)) for _ in range(look - len(again))]
         if is_confirmed(again, better):
             return Played(winner, False, rounds, sets, standings)
