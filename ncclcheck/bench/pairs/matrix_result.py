@@ -22,6 +22,7 @@ from ncclcheck.model.benchmarks.matrix import (
     MatrixLeaf,
     MatrixNode,
     MatrixPath,
+    OpenPath,
 )
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -81,6 +82,10 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
         rounds.is_finished,
+        tuple(
+            OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
+            for cell in found.open_cells
+        ),
     )
 
 

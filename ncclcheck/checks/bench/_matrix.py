@@ -62,6 +62,16 @@ def unmeasured_pairs(matrix: FabricMatrix) -> Iterator[NotKnown]:
         yield NotKnown(f"{measured} of {pairs} pairs were measured (all of them with --full)")
 
 
+def open_paths(matrix: FabricMatrix) -> Iterator[NotKnown]:
+    """Yield each path that was slow at first and could not be decided."""
+    for path in matrix.open_paths:
+        yield NotKnown(
+            f"the path from {path.from_host} to {path.to_host} was slow in {path.slow} of {path.tests} tests, which "
+            "does not decide",
+            (path.from_host, path.to_host),
+        )
+
+
 def _answering(matrix: FabricMatrix) -> tuple[str, ...]:
     """Return the hosts that were not lost."""
     lost = {node.host for node in matrix.nodes if node.outcome != "slow"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, not_judged, unmeasured, unmeasured_pairs
+from ncclcheck.checks.bench._matrix import SOURCE, not_judged, open_paths, unmeasured, unmeasured_pairs
 from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -26,7 +26,8 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
     twice more with few others, and named if it was slow each time in the same direction
     (ncclcheck/measure/matrix/slow_cells.py). Without a slow path the check passes only if every pair of the nodes that
     answer was measured. Of more nodes without `--full` it is unknown, and says how many pairs were. It is unknown as
-    well for the paths of a node that belongs to no leaf.
+    well for the paths of a node that belongs to no leaf, and for a path that was slow at first and in some of its
+    repeats, or whose repeats did not fit into the rounds.
     """
     matrix = measured(snapshot.matrix)
     for path in matrix.paths if matrix is not None else ():
@@ -51,4 +52,5 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
     if matrix is not None:
         yield from not_judged(matrix)
         yield from unmeasured_pairs(matrix)
+        yield from open_paths(matrix)
     yield from unmeasured(snapshot)

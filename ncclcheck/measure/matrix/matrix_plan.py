@@ -21,8 +21,10 @@ from ncclcheck.measure.matrix.cells import CellScale, cell_scale
 from ncclcheck.measure.matrix.leaves import Leaves, leaves_of
 from ncclcheck.measure.matrix.slow_cells import (
     Kinds,
+    OpenCell,
     SlowCell,
     SlowRow,
+    open_cells,
     pairs_again,
     slow_cells,
     slow_rows,
@@ -53,13 +55,14 @@ class MatrixPlan(Plan, frozen=True):
 
 
 class MatrixFound(Struct, frozen=True):
-    """What all rounds say: leaves, bisection, slow nodes and slow paths; None without enough tests."""
+    """What all rounds say: leaves, bisection, slow nodes, slow paths, and paths that stayed open."""
 
     scale: CellScale
     leaves: Leaves
     bisection: Bisection | None
     rows: tuple[SlowRow, ...]
     cells: tuple[SlowCell, ...]
+    open_cells: tuple[OpenCell, ...] = ()
 
 
 def matrix_plan(order: Sequence[int], *, full: bool | None = None) -> MatrixPlan:
@@ -163,6 +166,7 @@ def conclude_matrix(
         bisection_of(known.leaves, tests, plan.kinds),
         slow_rows(known),
         slow_cells(known),
+        open_cells(known),
     )
 
 

@@ -30,6 +30,15 @@ class SlowCell(Struct, frozen=True):
     tests: int
 
 
+class OpenCell(Struct, frozen=True):
+    """A path that was slow at first, and neither in all tests after that nor in none: in how many of how many."""
+
+    source: int
+    target: int
+    slow: int
+    tests: int
+
+
 class SlowRow(Struct, frozen=True):
     """A node that is slow with all others: whether it sends slowly, and receives slowly."""
 
@@ -79,6 +88,24 @@ def slow_cells(known: Kinds) -> tuple[SlowCell, ...]:
             rates = [rate for rate in own if rate is not None]
             part = median(rates) / usual.of(path) if rates else None
             found.append(SlowCell(*path, part, usual.of(path), len(own) + 1))
+    return tuple(found)
+
+
+def open_cells(known: Kinds) -> tuple[OpenCell, ...]:
+    """Return the suspect paths that are neither named nor cleared, the slowest first.
+
+    A path is cleared when it was slow in no repeat. Where the rounds were over before its repeats, or it was slow in
+    some of them, nobody can tell a path that is slow at times from a disturbance.
+    """
+    usual = _Usual(known)
+    tests = _by_path(known.of("again"))
+    found = []
+    for path in _suspects(known, usual):
+        own = tests.get(path, ())
+        slow = sum(usual.is_slow(path, rate) for rate in own)
+        is_named = slow == len(own) >= AGAIN
+        if not is_named and (slow or not own):
+            found.append(OpenCell(*path, slow + 1, len(own) + 1))
     return tuple(found)
 
 

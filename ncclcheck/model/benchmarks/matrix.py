@@ -50,6 +50,17 @@ class MatrixPath(
     tests: int
 
 
+class OpenPath(
+    Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
+):
+    """A path that was slow in so many of its tests, not in all: it could not be decided."""
+
+    from_host: str
+    to_host: str
+    slow: int
+    tests: int
+
+
 class MatrixCell(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
@@ -80,3 +91,4 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     cells: tuple[MatrixCell, ...]
     rounds: int
     is_finished: bool
+    open_paths: tuple[OpenPath, ...] = ()

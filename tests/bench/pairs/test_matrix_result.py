@@ -58,3 +58,17 @@ def test_lost_nodes_are_named_though_nobody_else_finished_a_test() -> None:
     only = fabric_matrix(HOST_OF, plan(), Rounds((), lost, is_finished=True))
     assert isinstance(only, FabricMatrix)
     assert len(only.nodes) == 2
+
+
+def test_a_path_whose_repeats_were_not_made_is_open_by_its_hosts() -> None:
+    slow = {(0, 1)}
+    tests = tuple(
+        PairTest(1, *pair, 5.0 if pair in slow else 10.0, 10.0) for pair in combinations(range(5), 2)
+    )
+    matrix_plan = plan()
+    matrix_plan.kinds[1] = "all"
+    found = fabric_matrix(HOST_OF, matrix_plan, Rounds(tests, (), is_finished=False))
+    assert isinstance(found, FabricMatrix)
+    assert [(path.from_host, path.to_host, path.slow, path.tests) for path in found.open_paths] == [
+        ("node10", "node2", 1, 1)
+    ]

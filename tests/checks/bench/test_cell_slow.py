@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.benchmarks.matrix import OpenPath
 from tests.checks.running import finding, run
 from tests.matrix_builders import HOSTS, HUNG_NODE, LEAVES, SLOW_NODE, SLOW_PATH, fabric, with_matrix
 
@@ -54,3 +55,9 @@ def test_paths_of_a_node_in_no_leaf_are_not_judged_unless_it_is_named() -> None:
     assert "node03 belongs to no leaf" in told.reason
     named = with_matrix(leaves=leaves, apart=("node03",), nodes=(SLOW_NODE,))
     assert run("cell-slow", named).outcome == "passed"
+
+
+def test_a_path_that_could_not_be_decided_is_unknown() -> None:
+    told = run("cell-slow", with_matrix(open_paths=(OpenPath("node01", "node02", 2, 3),)))
+    assert told.outcome == "unknown"
+    assert "the path from node01 to node02 was slow in 2 of 3 tests" in told.reason

@@ -9,6 +9,7 @@ import pytest
 
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.measure.matrix.matrix_plan import conclude_matrix, matrix_plan, next_matrix_round
+from ncclcheck.measure.matrix.slow_cells import OpenCell
 from ncclcheck.measure.matrix.tournament import tournament_rounds
 from tests.measure.matrix.fabric import Fabric, play, true_leaves
 
@@ -64,6 +65,20 @@ def test_a_slow_path_of_few_nodes_is_no_leaf_however_often_it_was_slow() -> None
         played = play(Fabric((8,), slow={(5, 1): 0.5}), seed)
         assert played.found.leaves.is_flat
         assert [(cell.source, cell.target) for cell in played.found.cells] == [(5, 1)]
+
+
+def test_a_path_that_is_slow_in_one_of_its_repeats_stays_open() -> None:
+    plan, tests = matrix_plan(range(6)), list[PairTest]()
+    while (planned := next_matrix_round(plan, range(6), tests)).pairs:
+        repeats = sum(test.pair == (2, 4) and plan.kinds[test.round] == "again" for test in tests)
+        tests += [
+            PairTest(planned.number, *pair, 50.0 if pair == (2, 4) and repeats == 0 else 100.0, 100.0)
+            for pair in planned.pairs
+        ]
+    found = conclude_matrix(plan, range(6), tests)
+    assert found is not None
+    assert found.cells == ()
+    assert found.open_cells == (OpenCell(2, 4, 2, 3),)
 
 
 def test_a_node_that_sends_slowly_is_named_instead_of_its_paths() -> None:

@@ -7,7 +7,15 @@ from itertools import combinations
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.measure.matrix.cells import CellScale
 from ncclcheck.measure.matrix.leaves import Leaves
-from ncclcheck.measure.matrix.slow_cells import Kinds, SlowRow, pairs_again, slow_cells, slow_rows
+from ncclcheck.measure.matrix.slow_cells import (
+    Kinds,
+    OpenCell,
+    SlowRow,
+    open_cells,
+    pairs_again,
+    slow_cells,
+    slow_rows,
+)
 
 ALL = [PairTest(1, *pair, 100.0, 50.0 if pair == (2, 4) else 100.0) for pair in combinations(range(6), 2)]
 
@@ -26,6 +34,15 @@ def test_a_slow_path_is_measured_again_until_it_is_named_or_cleared() -> None:
     (found,) = slow_cells(known(slow, slow))
     assert (found.source, found.target, found.part, found.tests) == (4, 2, 0.52, 3)
     assert pairs_again(known(slow, slow)) == ()
+
+
+def test_a_path_that_was_slow_in_some_repeats_or_has_none_stays_open() -> None:
+    slow, fast = PairTest(2, 4, 2, 52.0, 100.0), PairTest(2, 4, 2, 99.0, 100.0)
+    assert open_cells(known(slow, fast)) == (OpenCell(4, 2, 2, 3),)
+    assert open_cells(known()) == (OpenCell(4, 2, 1, 1),)
+    assert open_cells(known(slow)) == (OpenCell(4, 2, 2, 2),)
+    assert open_cells(known(fast)) == ()
+    assert open_cells(known(slow, slow)) == ()
 
 
 def test_nothing_comes_through() -> None:

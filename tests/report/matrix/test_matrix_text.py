@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.benchmarks.matrix import OpenPath
 from ncclcheck.report.matrix.matrix_text import leaf_order
 from ncclcheck.report.text.terminal import render
 from tests.matrix_builders import HUNG_NODE, SLOW_PATH, fabric, matrix_report, two_leaves
@@ -26,6 +27,12 @@ def test_flat_is_said_and_slow_paths_and_unfinished_cells_are_shown() -> None:
     assert "slow path: node01 to node02, 50% of usual" in text
     assert "node01  x.#" in text
     assert leaf_order(found) == ["node01", "node02", "node03", "node04"]
+
+
+def test_paths_that_stayed_open_are_told_the_first_eight_one_by_one() -> None:
+    text = render(matrix_report(fabric(open_paths=(OpenPath("node01", "node02", 2, 3),) * 10)))
+    assert text.count("not decided: node01 to node02, slow in 2 of 3 tests") == 8
+    assert "not decided: 2 further paths" in text
 
 
 def test_without_a_usual_rate_no_part_and_no_flat_network_is_told() -> None:
