@@ -44,9 +44,12 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     for path in matrix.paths:
         part = "nothing" if path.part is None else f"{path.part:.0%} of usual"
         yield line(f"slow path: {plain(path.from_host)} to {plain(path.to_host)}, {part}", indent=2)
-    for path in matrix.open_paths[:_MOST_OPEN]:
-        where = f"{plain(path.from_host)} to {plain(path.to_host)}"
-        yield line(f"not decided: {where}, slow in {path.slow} of {path.tests} tests", indent=2)
+    for undecided in matrix.open_paths[:_MOST_OPEN]:
+        where = f"{plain(undecided.from_host)} to {plain(undecided.to_host)}"
+        yield line(
+            f"not decided: {where}, slow in {undecided.slow} of {undecided.tests} tests",
+            indent=2,
+        )
     if len(matrix.open_paths) > _MOST_OPEN:
         yield line(f"not decided: {len(matrix.open_paths) - _MOST_OPEN} further paths", indent=2)
     yield from _map(matrix)
