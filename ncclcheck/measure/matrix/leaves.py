@@ -55,11 +55,7 @@ class Leaves(Struct, frozen=True):
 
 def leaves_of(members: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> Leaves:
     """Return the leaves of these members, in their order."""
-    present = frozenset(members)
-    counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
-    for test in tests:
-        if test.rates_gbit_s is not None and present.issuperset(test.pair):
-            counts[test.pair][scale.is_slow(test)] += 1
+    counts = _counts(members, tests, scale)
     crossing = FIRST_SLOW
     groups: Groups = [list(members)]
     for _ in range(_FITS):
@@ -77,6 +73,30 @@ def leaves_of(members: Sequence[int], tests: Sequence[PairTest], scale: CellScal
     groups = [sorted(group, key=place.__getitem__) for group in groups if group]
     groups.sort(key=lambda group: (-len(group), place[group[0]]))
     return Leaves(tuple(map(tuple, groups)), tuple(apart), _crossing_slow(groups, counts) or 0.0)
+
+
+def improved_leaves(
+    start: Sequence[Sequence[int]], order: Sequence[int], tests: Sequence[PairTest], scale: CellScale
+) -> Groups:
+    """Return these groups after the moves and merges that make all tests likelier; single nodes stay in them."""
+    counts = _counts(order, tests, scale)
+    groups = [list(group) for group in start]
+    seen = _crossing_slow(groups, counts)
+    if seen is None:
+        return groups
+    return _improved(groups, _weights(counts, min(MOST_SLOW, max(LEAST_SLOW, seen))))
+
+
+def _counts(
+    members: Sequence[int], tests: Sequence[PairTest], scale: CellScale
+) -> dict[tuple[int, int], list[int]]:
+    """Return by pair how many of its tests were fast, and slow."""
+    present = frozenset(members)
+    counts: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0, 0])
+    for test in tests:
+        if test.rates_gbit_s is not None and present.issuperset(test.pair):
+            counts[test.pair][scale.is_slow(test)] += 1
+    return counts
 
 
 def _weights(counts: Mapping[tuple[int, int], Sequence[int]], crossing: float) -> Weights:

@@ -35,7 +35,7 @@ from ncclcheck.measure.matrix.units import NEIGHBOUR_ROUNDS, leaves_of_units, ne
 RoundKind: TypeAlias = Literal["all", "units", "within", "across", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
 LEAST_NODES = 4  # fewer have no two leaves
-MOST_UNIT_ROUNDS = 48
+MOST_UNIT_ROUNDS = 72  # names that follow the switches take 20 to 30, others up to 70
 MOST_TOURNAMENTS = (
     2  # so many times the rounds that all pairs take: nodes that are often silent miss some for good
 )
@@ -104,7 +104,7 @@ def _structure(
     if plan.full:
         return "all", _tournament(plan, order, tests)
     if number <= NEIGHBOUR_ROUNDS:
-        return "units", neighbour_round(order, number - 1)
+        return "units", neighbour_round(order, number - 1, tests)
     scale = cell_scale(tests)
     if scale is None or number > MOST_UNIT_ROUNDS or {"within", "across"} & set(plan.kinds.values()):
         return "units", ()

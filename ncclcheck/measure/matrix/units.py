@@ -11,24 +11,26 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
-from ncclcheck.measure.matrix.cells import CellScale
-from ncclcheck.measure.matrix.leaves import Leaves
+from ncclcheck.measure.matrix.cells import CellScale, cell_scale
+from ncclcheck.measure.matrix.leaves import Leaves, improved_leaves
 
 STRIDE = 8  # every so many nodes a probe of two neighbours: a quarter of the nodes
 NEIGHBOUR_ROUNDS = 2 * STRIDE  # each pair of neighbours twice
 FAST, SLOW = 2.0, -3.0  # evidence of a test that two units are one
 SAME, DIFFERENT = 4.0, -8.0  # two fast tests merge, three slow ones keep apart: fewer may be disturbances
 PROBES = 2  # of two units in one round
+LEAST_LEAN, LEAN_SPREADS = 0.04, 3.0  # a loss that is no structure yet may show which trunks are loaded
+TURN = 7  # places per round
 MOST_UNITS = 2048  # more are not compared: the order of the nodes says nothing about their switches
 
 Evidence = Mapping[Pair, float]
 Units = list[list[int]]
 
 
-def neighbour_round(order: Sequence[int], number: int) -> tuple[Pair, ...]:
+def neighbour_round(order: Sequence[int], number: int, tests: Sequence[PairTest] = ()) -> tuple[Pair, ...]:
     """Return round `number` of neighbours, from 0, with all other nodes as load."""
     starts = range(number % STRIDE, len(order) - 1, STRIDE)
-    return _loaded(order, [(order[start], order[start + 1]) for start in starts])
+    return _loaded(order, [(order[start], order[start + 1]) for start in starts], tests)
 
 
 def unit_round(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> tuple[Pair, ...]:
@@ -45,7 +47,7 @@ def unit_round(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale
         if DIFFERENT < between.get((first, second), 0.0) < SAME:
             for _ in range(min(PROBES, len(free[first]), len(free[second]))):
                 probes.append((free[first].pop(), free[second].pop()))
-    return _loaded(order, probes) if probes else ()
+    return _loaded(order, probes, tests) if probes else ()
 
 
 def units_of(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> Units:
@@ -68,7 +70,7 @@ def units_of(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) 
 
 def leaves_of_units(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> Leaves:
     """Return the leaves that the units are; single ones are apart."""
-    units = units_of(order, tests, scale)
+    units = improved_leaves(units_of(order, tests, scale), order, tests, scale)
     place = {member: number for number, member in enumerate(order)}
     groups = sorted(
         (sorted(unit, key=place.__getitem__) for unit in units if len(unit) > 1),
@@ -86,12 +88,38 @@ def leaves_of_units(order: Sequence[int], tests: Sequence[PairTest], scale: Cell
     return Leaves(tuple(map(tuple, groups)), apart, sum(crossing) / len(crossing) if crossing else 0.0)
 
 
-def _loaded(order: Sequence[int], probes: Sequence[Pair]) -> tuple[Pair, ...]:
-    """Return the probes, and pairs of all other nodes: each of the first half with one of the second."""
+def _loaded(order: Sequence[int], probes: Sequence[Pair], tests: Sequence[PairTest]) -> tuple[Pair, ...]:
+    """Return the probes, and pairs of all other nodes: each of the first half with one of the second.
+
+    Half of the nodes send at a time, which loads a trunk only if most nodes behind it send. The order of the names may
+    not say which: so the nodes are sorted by their lean first. The second half turns, so that other nodes meet.
+    """
     busy = {end for pair in probes for end in pair}
-    rest = [member for member in order if member not in busy]
+    lean = _lean(tests)
+    rest = sorted((member for member in order if member not in busy), key=lambda member: -lean[member])
     half = len(rest) // 2
-    return (*probes, *zip(rest[:half], rest[len(rest) - half :], strict=True))
+    receivers = rest[len(rest) - half :]
+    turn = len(tests) * TURN // max(1, len(order)) % max(1, half)
+    return (*probes, *zip(rest[:half], [*receivers[turn:], *receivers[:turn]], strict=True))
+
+
+def _lean(tests: Sequence[PairTest]) -> Mapping[int, int]:
+    """Return how often each node was the first of a slow pair, less how often it was the second.
+
+    A slow pair says that many nodes behind the switch of its first node send at the same time, or that many behind that
+    of its second receive. Who sends together again loads these trunks more, so that the next pairs show it.
+    """
+    lean = defaultdict[int, int](int)
+    scale = cell_scale(tests)
+    if scale is None:
+        return lean
+    cut_gbit_s = scale.reference_gbit_s * (1 - max(LEAST_LEAN, LEAN_SPREADS * scale.spread))
+    for test in tests:
+        rates = test.rates_gbit_s
+        if rates is not None and min(rates) < cut_gbit_s:
+            lean[test.first] += 1
+            lean[test.second] -= 1
+    return lean
 
 
 def _evidence(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> Evidence:

@@ -41,6 +41,15 @@ def test_leaves_are_right_and_the_ratio_is_within_a_tenth(fabric: Fabric) -> Non
         assert not played.found.cells
 
 
+@pytest.mark.parametrize("fabric", [Fabric((32,) * 4, 4, shuffled=True), Fabric((64,) * 2, 4, shuffled=True)])
+def test_names_that_say_nothing_of_the_switches_hide_no_leaves(fabric: Fabric) -> None:
+    for seed in range(2):
+        played = play(fabric, seed)
+        assert played.leaves() == true_leaves(fabric, seed)
+        assert played.found.bisection is not None
+        assert played.found.bisection.ratio == pytest.approx(4.0, rel=0.1)
+
+
 @pytest.mark.parametrize("fabric", [Fabric((8,), noise=0.04), Fabric((15,)), Fabric((16,)), Fabric((128,))])
 def test_a_flat_network_is_flat(fabric: Fabric) -> None:
     for seed in SEEDS:

@@ -42,3 +42,24 @@ def test_disturbed_tests_are_repeated_and_three_slow_ones_decide() -> None:
     assert unit_round(range(4), [*pair, slow, fast], SCALE)
     assert unit_round(range(4), [*pair, slow, slow], SCALE)
     assert not unit_round(range(4), [*pair, slow, slow, slow], SCALE)
+
+
+def test_first_nodes_of_slow_pairs_send_together_again() -> None:
+    slow = [PairTest(1, first, first + 1, 90.0, 90.0) for first in range(1, 40, 2)]
+    fast = [PairTest(1, first, first + 1, 100.0, 100.0) for first in range(41, 80, 2)]
+    loads = [(first, second) for first, second in neighbour_round(range(80), 0, [*slow, *fast])[10:]]
+    senders = {first for first, _ in loads}
+    busy = {end for pair in neighbour_round(range(80), 0)[:10] for end in pair}
+    assert {first for first in range(1, 40, 2) if first not in busy} <= senders
+    assert not senders & set(range(2, 41, 2))
+
+
+def test_a_node_in_the_wrong_unit_is_moved_by_all_of_its_tests() -> None:
+    near = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5)]
+    tests = [PairTest(1, *pair, 100.0, 100.0) for pair in near] * 2
+    tests += [PairTest(1, first, second, 40.0, 40.0) for first in range(3) for second in range(3, 6)]
+    tests += [PairTest(1, 2, 3, 100.0, 100.0)] * 2
+    assert {frozenset(group) for group in leaves_of_units(range(6), tests, SCALE).groups} == {
+        frozenset({0, 1, 2}),
+        frozenset({3, 4, 5}),
+    }
