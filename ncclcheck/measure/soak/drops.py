@@ -124,7 +124,8 @@ class DropDetector:
         return False
 
     def _begin(self, end_s: float) -> Drop:
-        half = self._level + self._guard / 2
+        reached = median(past.value for past in self._run[-LEAST_RUN:]) - self._level
+        half = self._level + max(self._guard, reached) / 2
         first = next((place for place, past in enumerate(self._run) if past.value >= half), 0)
         self._inside.extend(past.value for past in self._run[first:])
         self._learn(past.value for past in self._run[:first])

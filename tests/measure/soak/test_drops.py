@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp, pi, sin
 from random import Random
 
 import pytest
@@ -29,6 +30,12 @@ def test_a_drop_is_known_within_a_minute_with_its_begin_size_and_end() -> None:
     assert ended.to_s == pytest.approx(900, abs=20)
     assert ended.part == pytest.approx(0.10, abs=0.01)
     assert ended.low <= 0.10 + 0.01 and ended.high >= 0.10 - 0.01  # noqa: PT018 (one interval)
+
+
+def test_a_large_drop_begins_where_it_began_and_not_with_the_noise_before_it() -> None:
+    series = [*noisy(60, 100, 0.01), 104.0, 104.0, 104.0, *noisy(30, 180, 0.01, 2)]
+    (began,) = found_in(series)
+    assert began.from_s == 630
 
 
 def test_less_than_the_guard_is_no_drop_and_becomes_the_usual_level() -> None:
@@ -61,3 +68,15 @@ def test_nothing_is_judged_before_the_level_is_known() -> None:
         assert detector.feed(at, at + 1, 100.0 * (at + 1)) is None
     assert detector.usual_us is None
     assert not detector.is_suspect
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("autocorrelation", [0.0, 0.9])
+def test_two_days_of_noise_and_spikes_give_no_false_alarm(autocorrelation: float) -> None:
+    random = Random(7)  # noqa: S311 (a sample, no secret)
+    state, series = 0.0, []
+    for number in range(17_280):
+        state = autocorrelation * state + random.gauss(0, 0.01 * (1 - autocorrelation**2) ** 0.5)
+        load = 1 + 0.01 * sin(2 * pi * number / 8640)
+        series.append(100 * load * exp(state) * (random.uniform(1.2, 5) if random.random() < 0.02 else 1.0))
+    assert found_in(series) == []
