@@ -16,7 +16,7 @@ from ncclcheck.cli import options
 @options.report_options
 @click.pass_context
 def soak(context: click.Context, /, **given: Any) -> None:
-    """Measure for hours: does the network stay as fast, without drops, stalls and flapping links?
+    """Measure for hours: does the network stay as fast?
 
     Start it as bench is started. It measures one collective in blocks, reads the nodes' counters after each of them,
     and names the node and direction of a drop by rounds of pairs. Every block is a line on disk, so a kill loses one
