@@ -81,7 +81,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         ),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
-        rounds.is_finished,
+        rounds.is_finished and found.is_decided,
         tuple(
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells

@@ -48,7 +48,7 @@ def topology_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """
     matrix = measured(snapshot.matrix)
     yield from unmeasured(snapshot)
-    if matrix is None:
+    if matrix is None or not matrix.is_finished:
         return
     sites = []
     topology = snapshot.bench_demands.topology

@@ -30,7 +30,13 @@ from ncclcheck.measure.matrix.slow_cells import (
     slow_rows,
 )
 from ncclcheck.measure.matrix.tournament import tournament_round, tournament_rounds
-from ncclcheck.measure.matrix.units import NEIGHBOUR_ROUNDS, leaves_of_units, neighbour_round, unit_round
+from ncclcheck.measure.matrix.units import (
+    MOST_UNITS,
+    NEIGHBOUR_ROUNDS,
+    leaves_of_units,
+    neighbour_round,
+    unit_round,
+)
 
 RoundKind: TypeAlias = Literal["all", "units", "within", "across", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
@@ -63,6 +69,7 @@ class MatrixFound(Struct, frozen=True):
     rows: tuple[SlowRow, ...]
     cells: tuple[SlowCell, ...]
     open_cells: tuple[OpenCell, ...] = ()
+    is_decided: bool = True  # False: the rounds ran out before the leaves were known
 
 
 def matrix_plan(order: Sequence[int], *, full: bool | None = None) -> MatrixPlan:
@@ -167,7 +174,15 @@ def conclude_matrix(
         slow_rows(known),
         slow_cells(known),
         open_cells(known),
+        _is_decided(plan, known.leaves),
     )
+
+
+def _is_decided(plan: MatrixPlan, leaves: Leaves) -> bool:
+    """Return whether the units were compared until nothing was open."""
+    rounds = sum(kind == "units" for kind in plan.kinds.values())
+    units = len(leaves.groups) + len(leaves.apart)
+    return plan.full or (rounds < MOST_UNIT_ROUNDS and units <= MOST_UNITS)
 
 
 def _known(plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]) -> Kinds | None:

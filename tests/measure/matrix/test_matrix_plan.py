@@ -8,7 +8,12 @@ from itertools import combinations
 import pytest
 
 from ncclcheck.measure.isolation.pair_tests import PairTest
-from ncclcheck.measure.matrix.matrix_plan import conclude_matrix, matrix_plan, next_matrix_round
+from ncclcheck.measure.matrix.matrix_plan import (
+    MOST_UNIT_ROUNDS,
+    conclude_matrix,
+    matrix_plan,
+    next_matrix_round,
+)
 from ncclcheck.measure.matrix.slow_cells import OpenCell
 from ncclcheck.measure.matrix.tournament import tournament_rounds
 from tests.measure.matrix.fabric import Fabric, play, true_leaves
@@ -141,3 +146,15 @@ def test_what_a_node_missed_while_it_was_silent_is_made_up() -> None:
 def test_a_node_that_is_often_silent_does_not_keep_the_rounds_going() -> None:
     _, rounds = met(6, lambda number: range(6) if number % 2 else range(5))
     assert rounds <= 2 * tournament_rounds(6)
+
+
+def test_rounds_that_ran_out_before_the_leaves_were_known_are_not_decided() -> None:
+    plan = matrix_plan(range(70))
+    tests = [PairTest(1, *pair, 10.0, 10.0) for pair in next_matrix_round(plan, range(70), []).pairs]
+    found = conclude_matrix(plan, range(70), tests)
+    assert found is not None
+    assert found.is_decided
+    plan.kinds.update(dict.fromkeys(range(1, MOST_UNIT_ROUNDS + 1), "units"))
+    exhausted = conclude_matrix(plan, range(70), tests)
+    assert exhausted is not None
+    assert not exhausted.is_decided
