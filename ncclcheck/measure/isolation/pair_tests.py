@@ -23,6 +23,7 @@ FEW_MEMBERS = 4
 EXACT = 7.0  # spreads of a test in an effect: half of it is then 3.5 spreads from both sides
 MOST_OF_ALL = 0.75  # of the nodes: a round that tests so many is one of all
 LEAST_BOTH_WAYS = 8  # pairs whose differences between both ways tell the noise
+FASTEST, LEAST_FASTEST = 0.25, 4  # of the rates, a part and so many at least: no shared path made these vary
 _MOST_PASSES = 20
 
 
@@ -190,7 +191,7 @@ def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
 def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
     """Return that spread by the deviations of the transfers: the median, which a disturbance does not raise.
 
-    Only the faster half of the rates counts: where many pairs share a path, their rates vary because they do. Of so few
+    Only the fastest rates count: where many pairs share a path, their rates vary because they do. Of so few
     values the median of variances is below the mean: a chi-squared distribution is not symmetric (Wilson and Hilferty,
     1931).
     """
@@ -200,8 +201,8 @@ def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
         for rate, deviation in zip(test.rates_gbit_s or (), test.deviations, strict=False)
         if deviation and test.transfers > 1
     ]
-    faster = sorted(ways, reverse=True)[: math.ceil(len(ways) / 2)]
-    return OF_THE_MEAN * math.sqrt(median(variance for _, variance in faster) / transfers) if faster else None
+    fastest = sorted(ways, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(ways) * FASTEST))]
+    return OF_THE_MEAN * math.sqrt(median(variance for _, variance in fastest) / transfers) if fastest else None
 
 
 def _scale(middle: float, spread: float, effect: float) -> Scale:

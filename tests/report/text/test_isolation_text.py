@@ -14,6 +14,8 @@ def test_named_nodes_stand_in_a_table_with_lines_to_paste() -> None:
     assert "srun --exclude=node[02-03]" in text
     assert "--hosts node[01,04]" in text
     assert "scontrol update NodeName=node03 State=DRAIN" in text
+    assert "kubectl cordon node03" in text
+    assert "--print hostfile" in text
 
 
 def test_links_groups_and_the_undecided_are_listed() -> None:
