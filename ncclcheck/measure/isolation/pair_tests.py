@@ -202,7 +202,9 @@ def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
         if deviation and test.transfers > 1
     ]
     fastest = sorted(ways, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(ways) * FASTEST))]
-    return OF_THE_MEAN * math.sqrt(median(variance for _, variance in fastest) / transfers) if fastest else None
+    return (
+        OF_THE_MEAN * math.sqrt(median(variance for _, variance in fastest) / transfers) if fastest else None
+    )
 
 
 def _scale(middle: float, spread: float, effect: float) -> Scale:
