@@ -35,10 +35,7 @@ def lead_bench(session: Session) -> Fact[BenchResult]:
     Each partial result is in the session's snapshot.
     """
     context, snapshot, deadline = session.context, session.snapshot, session.deadline
-    missing = cannot_measure(session)
-    if missing is not None:
-        return missing
-    network = bench_network(wish_of(session), snapshot)
+    network = cannot_measure(session) or bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
         return network
     plan = planned(context.options.bench, network, snapshot, deadline.left())
