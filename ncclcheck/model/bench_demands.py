@@ -80,6 +80,16 @@ class BenchDemands(Struct, frozen=True, forbid_unknown_fields=True):
     topology: Fact[SiteTopology] = Missing("absent", "no topology of the site was given or found")
 
 
+def demands_now(saved: BenchDemands, now: BenchDemands) -> BenchDemands:
+    """Return what was demanded of a saved benchmark, where nothing else is demanded now."""
+    return BenchDemands(
+        floors=now.floors or saved.floors,
+        baseline=now.baseline or saved.baseline,
+        tolerance=saved.tolerance if now.tolerance == TOLERANCE else now.tolerance,
+        topology=saved.topology if isinstance(now.topology, Missing) else now.topology,
+    )
+
+
 def parse_floor(text: str, *, option: str = "--min-busbw") -> Floor:
     """Return the floor that `text` means: `300`, `all_reduce=300`, `@1G=300`, `all_reduce@1G=300`, `dp:@1G=300`.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.bench_demands import demands_now
 from ncclcheck.model.saved import Saved
 from ncclcheck.run.judge import judge, start_clock, with_policy
 from ncclcheck.run.options import RunOptions, RunResult
@@ -24,18 +23,8 @@ def _as_asked(saved: Saved, options: RunOptions) -> Saved:
         snapshot = replace(snapshot, expected_gpus_per_node=options.gpus_per_node)
     if options.flags.nnodes is not None:  # of the policy: on the command line it would place a run
         snapshot = replace(snapshot, expected_nodes=options.flags.nnodes)
-    snapshot = replace(snapshot, bench_demands=_demands(snapshot.bench_demands, options.demands))
+    snapshot = replace(snapshot, bench_demands=demands_now(snapshot.bench_demands, options.demands))
     dated = saved.created[:1].isdigit()  # facts carry no date: they are judged as of now
     snapshot = with_policy(snapshot, options, saved.created if dated else start_clock().created)
     command = options.command if saved.command == "preflight" else saved.command
     return replace(saved, command=command, snapshot=snapshot)
-
-
-def _demands(saved: BenchDemands, now: BenchDemands) -> BenchDemands:
-    """Return what was demanded of the benchmark, where nothing else is demanded now."""
-    return BenchDemands(
-        floors=now.floors or saved.floors,
-        baseline=now.baseline or saved.baseline,
-        tolerance=saved.tolerance if now.tolerance == TOLERANCE else now.tolerance,
-        topology=saved.topology if isinstance(now.topology, Missing) else now.topology,
-    )
