@@ -40,7 +40,9 @@ def test_a_class_or_number_tells_the_cause(line: str, cause: str) -> None:
 
 
 def test_torchs_own_out_of_memory_error_is_of_the_gpu_alone() -> None:
-    line = "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 37.25 GiB. GPU 1 is full.\n"
+    line = (
+        "[rank1]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 37.25 GiB. GPU 1 is full.\n"
+    )
     assert [finding.slug for finding in explain("job.log", line.encode()).findings] == ["cuda-oom"]
 
 

@@ -214,7 +214,9 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "host-no-memory",  # told to the program, which was not killed
-        (r"\[Errno 12\] Cannot allocate memory|^(?:\w{1,30}\.){0,3}_?(?:Array)?MemoryError\b|std::bad_alloc\b",),
+        (
+            r"\[Errno 12\] Cannot allocate memory|^(?:\w{1,30}\.){0,3}_?(?:Array)?MemoryError\b|std::bad_alloc\b",
+        ),
         has_own_cause=True,
     ),
     Topic("host-memory", (r"rss (?P<mib>\d+) ?MiB|MemoryError\b|Cannot allocate memory",), alarms=False),
