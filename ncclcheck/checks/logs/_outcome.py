@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
 from ncclcheck.checks.logs._culprits import attributed, closed_it, lost_nodes, stalled, without_a_word
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
-from ncclcheck.checks.logs._works import went_on_after
+from ncclcheck.checks.logs._works import slowness, unopened, went_on_after
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
@@ -129,7 +129,8 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
         and first.slug in _SLOWS
         and first.severity == "error"
         and bool(
-            remarks(log, "slow-word")
+            slowness(log)
+            or unopened(log)
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
         )
     )

@@ -6,7 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ncclcheck.checks.addresses import is_loopback
-from ncclcheck.checks.logs._works import is_overcome, shows_work, went_on_after
+from ncclcheck.checks.logs._works import (
+    began_again,
+    ends_of_job,
+    is_of_a_part,
+    is_overcome,
+    shows_work,
+    went_on_after,
+)
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
@@ -46,10 +53,6 @@ _NOT_ALARMING = frozenset(
 
 _FALLBACK = "using point-to-point network instead"
 _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
-_WHOLE = re.compile(
-    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
-    re.IGNORECASE,
-)
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
 
@@ -160,7 +163,7 @@ def troubles(log: Log) -> tuple[Event, ...]:
 def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
     """Return the lines on the topics after which the job did not finish, without harmless ones."""
     ends: dict[str, int] = {}
-    for end in remarks(log, "finished"):
+    for end in ends_of_job(log):
         ends[end.place.file] = max(end.place.line, ends.get(end.place.file, 0))
     last = max(ends.values(), default=0) if len(log.files) > 1 else 0
     normal = {(remark.place.file, remark.place.line) for remark in remarks(log, "harmless")}
@@ -197,11 +200,11 @@ def finished_well(log: Log) -> bool:
     """
     if _succeeded(log) or _got_over_all(log):
         return True
-    ends = remarks(log, "finished")
+    ends = ends_of_job(log)
     found = _of_last_attempt(log)
     if not ends or not found:
         again = remarks(log, "requeued")[-1:]
-        weak = ("trouble-word",) if ends and not _WHOLE.search(ends[-1].text) else ()
+        weak = ("trouble-word",) if ends and (is_of_a_part(ends[-1]) or began_again(log, ends[-1])) else ()
         if not found and after_the_end(log, "error-line", "exception-mentioned", *weak):
             return False
         return bool(ends) and not (again and ends[-1].place.line < again[0].place.line)
@@ -209,7 +212,7 @@ def finished_well(log: Log) -> bool:
         return False
     order = {id(event): number for number, event in enumerate(log.events)}
     last = max(order[id(event)] for event in found)
-    return any(order[id(end)] > last and _WHOLE.search(end.text) for end in ends)
+    return any(order[id(end)] > last and not is_of_a_part(end) for end in ends)
 
 
 def _got_over_all(log: Log) -> bool:

@@ -6,9 +6,15 @@ answers after it. A log that has words of the program and none of these shows on
 
 from __future__ import annotations
 
+import re
+
 from ncclcheck.logs.lines.progress import RECENT
 from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
 
+_WHOLE = re.compile(
+    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
+    re.IGNORECASE,
+)
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.
 _LASTING = frozenset(
     {"wrong-results", "xid", "gpu-lost", "ecc", "iommu-fault", "host-oom", "ib-hardware", "shm", "fabric"}
@@ -35,8 +41,9 @@ def _was_left_in_order(log: Log, place: LogPosition) -> bool:
 def is_overcome(log: Log, event: Event) -> bool:
     """Return True if the job went on after the event, and the event is nothing that stays true all the same."""
     if isinstance(event, Remark) and (event.topic in _LASTING or event.values.get("ends")):
-        killed = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
-        return killed and went_on_after(log, event.place) and _ended_well_after(log, event.place)
+        again = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
+        again = again or event.values.get("group") == "kubernetes-ended"
+        return again and went_on_after(log, event.place) and _ended_well_after(log, event.place)
     return went_on_after(log, event.place)
 
 
@@ -51,9 +58,56 @@ def _ended_well_after(log: Log, place: LogPosition) -> bool:
     )
 
 
+def ends_of_job(log: Log) -> tuple[Remark, ...]:
+    """Return the lines that say that the job finished, without what a program did before NCCL began: a download."""
+    begun: dict[str, int] = {}
+    for process in log.processes:
+        first = begun.get(process.place.file, process.place.line)
+        begun[process.place.file] = min(first, process.place.line)
+    return tuple(
+        end
+        for end in _on(log, "finished")
+        if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
+    )
+
+
+def is_of_a_part(end: Remark) -> bool:
+    """Return True if a line may tell of a part of the job, as `Done!` does."""
+    return not _WHOLE.search(end.text)
+
+
+def began_again(log: Log, end: Remark) -> bool:
+    """Return True if a person started a program at a shell's prompt after one had finished."""
+    return any(
+        launch.place.file == end.place.file and launch.place.line > end.place.line
+        for launch in _on(log, "launched")
+    )
+
+
+def _on(log: Log, *topics: str) -> tuple[Remark, ...]:
+    return tuple(event for event in log.events if isinstance(event, Remark) and event.topic in topics)
+
+
+def slowness(log: Log) -> tuple[Remark, ...]:
+    """Return what says that a job was slow: a person's word, or a measurement of GPUs that adapters can read."""
+    measured = _on(log, "bandwidth-measured") if _on(log, "direct-gpu") else ()
+    return _on(log, "slow-word", "module-asked") + measured
+
+
+def unopened(log: Log) -> tuple[Remark, ...]:
+    """Return NCCL's warnings of an RDMA device that is there and that no process of the host could open."""
+    opened = {process.host for process in log.processes if process.devices}
+    return tuple(
+        remark
+        for remark in _on(log, "nccl-warn")
+        if remark.values.get("group") == "ib-open" and remark.place.host not in opened
+    )
+
+
 def shows_work(log: Log) -> bool:
     """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
-    finished = any(
-        isinstance(event, Remark) and event.topic in ("finished", "succeeded") for event in log.events
+    return (
+        bool(ends_of_job(log) or _on(log, "succeeded"))
+        or bool(log.works)
+        or (not log.words and bool(log.processes))
     )
-    return finished or bool(log.works) or (not log.words and bool(log.processes))

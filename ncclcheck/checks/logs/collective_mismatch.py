@@ -12,6 +12,7 @@ from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
+_GUESSES = re.compile(r"\bmay be a mismatch\b")  # NCCL itself names several causes
 _RUNNING = re.compile(
     r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?"
     r"OpType=(?P<operation>\w+(?:, TensorShape=\[[\d, ]{0,80}\])?)"
@@ -73,6 +74,8 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "A rank received more data than it expected: the ranks called a collective with different sizes.",
             sizes,
+            confidence="likely" if all(_GUESSES.search(line.text) for line in sizes) else "certain",
+            explains=("slow-rank-timeout", "rank-exception", "p2p-broken"),
         )
     yield from _connected_in_another_order(log)
     yield from _rejected_by_adapter(log)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._works import slowness
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
@@ -55,7 +56,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "ib-completion")
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
-    slow = (*remarks(log, "slow-word"), *_looked_for(log))
+    slow = (*slowness(log), *_looked_for(log))
     disabled = remarks(log, "gdr-disabled") if slow else ()
     if (told and troubles(log)) or ((off or disabled) and slow):
         yield suspect(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
 from ncclcheck.checks.logs._view import culprits, failures, hosts_of, is_local, remarks, troubles
+from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -50,14 +51,20 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     NCCL misc/socket.cc: an exclusion list that lacks lo makes lo eligible; gloo: the address of the host name,
     127.0.1.1 on Debian.
     """
-    own = [process for process in log.processes if is_local(process.address) or process.interface == "lo"]
+    own = [
+        process
+        for process in log.processes
+        if is_local(process.address)
+        or process.interface == "lo"
+        or (not process.interface and process.sockets[:1] and process.sockets[0].startswith("lo:"))
+    ]
     failed = [failure for failure in failures(log) if failure.layer != "store" and is_local(failure.address)]
     fallback = remarks(log, "loopback-fallback") or _own_name(log)
     several = len(hosts_of(log)) > 1 or any(
         (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
     several = several or any(_NODES.search(remark.text) for remark in remarks(log, "rdzv-endpoint"))
-    if failed or (own and several and troubles(log)) or (fallback and troubles(log)):
+    if failed or (own and several and (troubles(log) or not shows_work(log))) or (fallback and troubles(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
             [
@@ -66,7 +73,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
                 *fallback,
             ],
             confidence="certain" if failed or own else "likely",
-            at=(failed or troubles(log))[0].place,
+            at=(failed or troubles(log) or own)[0].place,
             hosts=distinct_hosts(own)
             or tuple(dict.fromkeys(remark.values["name"] for remark in remarks(log, "hosts-file")))[:2]
             or culprits(log, [event.place for event in fallback or failed]),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
-from ncclcheck.checks.logs._view import culprits, failures, heads, is_local, registered, remarks
+from ncclcheck.checks.logs._view import culprits, failures, heads, hosts_of, is_local, registered, remarks
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
+
+_FREE_PORTS = 32768  # the first that Linux gives away by itself
 
 
 @cause(
@@ -57,10 +59,21 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             f"The master address is loopback ({local[0].address}): ranks on other nodes look for the store on "
             "their own machine.",
             local,
+            confidence=_sure_of_loopback(log, local),
             hosts=culprits(log, [failure.place for failure in local]),
         )
         return
     yield from _unreached(log, store)
+
+
+def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:
+    """Return how sure it is that the job has several nodes: on one a loopback address is right.
+
+    A launcher takes a free port, a high number, where it starts all ranks itself.
+    """
+    if len(hosts_of(log)) > 1 or remarks(log, "rdzv-endpoint", "first-node", "master-address", "kubernetes"):
+        return "certain"
+    return "possible" if all((failure.port or 0) >= _FREE_PORTS for failure in local) else "likely"
 
 
 def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]:

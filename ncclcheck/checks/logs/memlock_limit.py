@@ -21,7 +21,7 @@ _ALLOCATES = re.compile(r"ibv_(?:create_(?:qp|cq)|reg_mr|alloc_pd)")
     "NC925",
     "memlock-limit",
     "The locked-memory limit is high enough for RDMA",
-    explains=("rank-exception", "ib-link-or-fabric"),
+    explains=("rank-exception", "ib-link-or-fabric", "net-plugin-config"),
     judges=True,
     fixes=(
         Fix(
@@ -54,19 +54,27 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
             "An RDMA resource could not be allocated (Cannot allocate memory): the locked-memory limit (memlock) is "
             "too low.",
             [*found, *remarks(log, "memlock")],
-            confidence="possible" if _went_on(log, found[-1].place.line) else "likely",
+            confidence="possible"
+            if _went_on(log, found[-1].place.line)
+            else "certain"
+            if _is_small(log) and remarks(log, "ib-no-memory")
+            else "likely",
             hosts=culprits(log, [remark.place for remark in found]),
         )
 
 
 def _under_a_limit(log: Log) -> tuple[Remark, ...]:
     """Return the verbs that failed without a reason, where the log shows a small limit of locked memory."""
-    small = any(int(remark.values["kib"][:12]) <= _SMALL_KIB for remark in remarks(log, "memlock"))
     return tuple(
         remark
         for remark in remarks(log, "ib-verb")
-        if small and _ALLOCATES.search(remark.values.get("verb", ""))
+        if _is_small(log) and _ALLOCATES.search(remark.values.get("verb", ""))
     )
+
+
+def _is_small(log: Log) -> bool:
+    """Return True if the log shows a limit of locked memory that a buffer of NCCL exceeds."""
+    return any(int(remark.values["kib"][:12]) <= _SMALL_KIB for remark in remarks(log, "memlock"))
 
 
 def _went_on(log: Log, line: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import uses_infiniband
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._works import unopened
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -39,18 +40,11 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL misc/ibvsymbols.cc (dlopen of libibverbs.so.1); rdma-core's warnings; /dev/infiniband/uverbs*.
     """
-    opened = {process.host for process in log.processes if process.devices}
-    missing = [
-        *remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"),
-        *(
-            remark
-            for remark in remarks(log, "nccl-warn")
-            if remark.values.get("group") == "ib-open" and remark.place.host not in opened
-        ),
-    ]
+    closed = unopened(log)
+    missing = [*remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"), *closed]
     hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")
-    if missing and (hardware or uses_infiniband(log)) and (troubles(log) or slow):
+    if missing and (hardware or uses_infiniband(log)) and (troubles(log) or slow or closed):
         yield suspect(
             "The node has RDMA hardware, but not its user-space part (libibverbs, provider or device files), "
             "so NCCL uses sockets.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
@@ -9,12 +10,15 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_CUDA = re.compile(r"shm\w*\.(?:cc|h):\d{1,6} NCCL WARN Cuda failure '?(?!out of memory)")
+
 
 @cause(
     "NC922",
     "shm-too-small",
     "/dev/shm was large enough",
     explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
+    judges=True,
     fixes=(
         Fix(
             "give the container more shared memory: docker run --shm-size=16g (or --ipc=host); in Kubernetes "
@@ -40,7 +44,16 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
     NCCL misc/shmutils.cc; torch/utils/data/_utils/signal_handling.py; docker's default of 64 MiB.
     """
     found = remarks(log, "shm")
-    if found:
+    if found and _CUDA.search(" ".join(remark.text for remark in remarks(log, "nccl-warn"))):
+        # The segment was made, and CUDA rejected it: another call than the ones that run out of room.
+        yield suspect(
+            "CUDA did not take a shared-memory segment; its size is hardly the reason.",
+            found,
+            confidence="possible",
+            hosts=culprits(log, [remark.place for remark in found]),
+            explains=(),
+        )
+    elif found:
         certain = any(
             "shm" in remark.text.lower() or "shared memory" in remark.text.lower() for remark in found
         )

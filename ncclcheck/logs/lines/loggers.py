@@ -48,6 +48,8 @@ _TRACEBACK = "Traceback (most recent call last)"
 _TEXTS = ("exc_info", "exc_text", "exception", "traceback", "stack_trace", "stacktrace", "stack", "error")
 _MESSAGES = ("message", "msg", "log", "event", "text", "body")
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
+_PARTS = ("fields", "span")  # of a record of Rust's tracing
+_TOLD_LEVELS = ("ERROR", "CRITICAL", "FATAL", "WARN", "WARNING")
 _RANKS = ("rank", "global_rank", "RANK")
 
 
@@ -74,6 +76,10 @@ def lines_of_record(line: bytes) -> Iterator[bytes]:
         record = msgspec.json.decode(line, type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return
+    for part in _PARTS:
+        inner = record.get(part)
+        if isinstance(inner, dict):
+            record = {**inner, **record}
     rank = next((value for key in _RANKS if isinstance(value := record.get(key), int)), None)
     host = next((str(record[key]) for key in _HOSTS if isinstance(record.get(key), str)), "")
     label = f"[pod/{host}] ".encode() if _NAME.match(host) else b""
@@ -83,12 +89,7 @@ def lines_of_record(line: bytes) -> Iterator[bytes]:
         (*_MESSAGES, *_TEXTS, *(key for key, value in record.items() if _TRACEBACK in str(value)))
     )
     found = [record[key] for key in keys if isinstance(record.get(key), str)]
-    if (
-        found
-        and level in ("ERROR", "CRITICAL", "FATAL")
-        and len(found) == 1
-        and _TRACEBACK not in str(found[0])
-    ):
+    if found and level in _TOLD_LEVELS and len(found) == 1 and _TRACEBACK not in str(found[0]):
         found[0] = f"[{level}] {found[0]}"
     count = 0
     for text in found:

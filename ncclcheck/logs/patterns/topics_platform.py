@@ -53,6 +53,25 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
         at_info=True,
     ),
+    Topic(
+        "module-asked",  # a person looks for the module that lets adapters read GPU memory
+        (r"\b(?:lsmod|modinfo|modprobe)\b.{0,60}\b(?:nv_?peer|nvidia[_-]peer|peermem)",),
+        alarms=False,
+    ),
+    Topic(
+        "direct-gpu",  # in the table of nccl-tests: a kind that adapters can read from
+        (r"^# +Rank .{0,120}\[0x[0-9a-f]{1,4}\] .{0,40}(?:SXM|HBM|\bG?[BH]\d00\b|\b[AVP]\d00\b)",),
+        alarms=False,
+    ),
+    Topic("bandwidth-measured", (r"# Avg bus bandwidth {1,10}: \d",), alarms=False),
+    Topic(
+        "launched",  # by a person, at the prompt of a shell
+        (
+            r"^(?:[^#$>]{0,120}[#$>]|\+) .{0,200}\b(?:mpirun|mpiexec|prterun|srun|torchrun|deepspeed|accelerate launch|"
+            r"horovodrun|jsrun|\w{3,20}_perf|python[\d.]{0,4} )",
+        ),
+        alarms=False,
+    ),
     Topic("conf-shown", (r"\b(?:cat|less|head|more|grep) .{0,60}nccl\.conf\b",), alarms=False),
     Topic(
         "remedy",  # what helped, in the words of who tried it

@@ -134,10 +134,12 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "slow-word",
         (
             (
-                r"(?:expected (?:about|>|~)|reference for (?:this|\d)|below the floor|slower than|instead of).{0,60}|"
+                r"(?:expected (?:about|more than|at least|over|up to|>|~)|"
+                r"\(target:? \d|reference for (?:this|\d)|below the floor|slower than|instead of).{0,60}|"
                 r"/s,? \(expected \d|\b\d{1,2} ?% of (?:what|the|our|its)\b"
             ),
             r"# Avg bus bandwidth {1,10}: 0\.\d",  # of sockets, or of tiny messages
+            r"\bexpected\b.{0,20}\b(?:NET/(?!Socket)\w{2,20}|InfiniBand|RDMA|RoCE|IB|EFA|GPU ?Direct)\b",
             (
                 r"\b(?:expected|should be|used to be|was|vs\.?) (?:around |about |>|"
                 r"~)?\d{1,4}(?:\.\d{1,3})? ?(?:GB/s|Gb/s|Gbps|%)|"
@@ -246,6 +248,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
+            r"\bShard ready in \d",  # of text-generation-inference
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",

@@ -33,6 +33,8 @@ _GUESSES = re.compile(
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 MOST_LENT_LINES = 60  # of a traceback that a logger wrote
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
+_WARNING_LEVELS = ("WARN", "WARNING")
+_OPTIONAL = frozenset({"no-kernel-image"})  # a kernel for newer GPUs, instead of which another is used
 MOST_TRACEBACK_LINES = 300  # then a traceback that nobody ended is forgotten
 # What NCCL says at level INFO is news, not alarm, but for these.
 _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
@@ -225,7 +227,7 @@ class Meanings:
             return
         is_open = speaker in self.open_tracebacks
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
-        topics = _topics_of(text, is_info=is_info)
+        topics = _topics_of(text, raw.prefix.level, is_info=is_info)
         if exception is None and not is_info and exceptions.is_mentioned(text):
             found.append(Remark(place, kept, "exception-mentioned"))
         if exception is not None:
@@ -347,9 +349,11 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
     return [*found, *connected]  # type: ignore[list-item]
 
 
-def _topics_of(text: str, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
+def _topics_of(text: str, level: str | None, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
     """Return the topics of a line; that another setting helped tells of another run that finished."""
     found = [topic for topic in topics_of(text) if not is_info or topic[0] in _INFO_TOPICS]
+    if level in _WARNING_LEVELS:  # the program says itself that it goes on without it
+        found = [topic for topic in found if topic[0] not in _OPTIONAL]
     if any(topic == "remedy" for topic, _ in found):
         return [topic for topic in found if topic[0] not in ("finished", "succeeded")]
     return found
