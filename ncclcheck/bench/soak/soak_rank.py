@@ -25,9 +25,10 @@ from ncclcheck.bench.point_result import times_us
 from ncclcheck.bench.soak.node_counts import CounterReader, packed
 from ncclcheck.bench.soak.pair_blocks import LEAST_BYTES, MOST_BYTES, first_ranks, measure_turns
 from ncclcheck.measure.collectives import COLLECTIVES
+from ncclcheck.measure.links.pairing import turns_of
 from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.spread import times_of
-from ncclcheck.measure.soak.tails import WORTH, longest, tail_of
+from ncclcheck.measure.soak.tails import longest, tails_of
 from ncclcheck.model.bench import Op
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakPlan, SoakStart, SoakTail
 from ncclcheck.model.codec import decode, encode
@@ -37,6 +38,7 @@ from ncclcheck.timeouts import SOAK_PART_S
 
 PAIRS_EVERY = 10  # blocks
 SUSPECT_TURNS = 3  # so each node meets three others, which tells it from them
+USUAL_TURNS = 9  # are measured again and again: only a pair that was measured before tells what changed
 SUSPECT_PAIRS = 3  # rounds of pairs of one drop
 _BETWEEN = 3  # blocks between these
 _MOST_ITERATION = 1 << 30
@@ -76,14 +78,16 @@ class _Lead:
     def __init__(self, rank: BenchRank, plan: SoakPlan, ops: Sequence[Op]) -> None:
         task = rank.task
         self._plan, self._ops = plan, ops
-        self._has_pairs = len(first_ranks(task.hosts)) > 1
+        members = len(first_ranks(task.hosts))
+        self._has_pairs, self._turns = members > 1, min(USUAL_TURNS, turns_of(members))
         self._size_bytes, self._world_size = task.plan.sizes_bytes[0], task.world_size
         self._ends = time.monotonic() + plan.duration_s
         self._judge = SoakJudge()
         self._judge.feed(
             SoakStart("", "", time.time(), "", "", task.hosts, tuple(ops), self._size_bytes, plan)
         )
-        self._turn = self._times = self._suspect_pairs = 0
+        self._calm = self._again = self._times = self._suspect_pairs = 0
+        self._turn = 0  # so many turns were measured before
         self._since_pairs: int | None = None  # blocks; None: no pairs were measured yet
         self._median_us = 0.0
         self._is_over = False
@@ -110,20 +114,30 @@ class _Lead:
         if not self._has_pairs or not self._times:
             return _Next("times", number % len(self._ops))
         if self._since_pairs is None:
-            return self._pairs(SUSPECT_TURNS)  # so that there is something to compare with
+            return self._calm_pairs(
+                min(SUSPECT_TURNS, self._turns)
+            )  # so that there is something to compare with
         is_due = self._suspect_pairs == 0 or self._since_pairs >= _BETWEEN
         if suspect and self._suspect_pairs < SUSPECT_PAIRS and is_due:
             self._suspect_pairs += 1
-            return self._pairs(SUSPECT_TURNS)
+            first = self._again % max(1, self._turn - SUSPECT_TURNS + 1)
+            self._again += SUSPECT_TURNS
+            return self._pairs(first, SUSPECT_TURNS)
         if self._since_pairs >= PAIRS_EVERY - 1:
-            return self._pairs(1)
+            return self._calm_pairs(1)
         return _Next("times", self._times % len(self._ops))
 
-    def _pairs(self, turns: int) -> _Next:
+    def _calm_pairs(self, turns: int) -> _Next:
+        """Return turns that make more pairs known, or those that were known for the longest time."""
+        first = self._calm % self._turns
+        self._calm += turns
+        self._turn = min(self._turns, max(self._turn, first + turns))
+        return self._pairs(first, turns)
+
+    def _pairs(self, first: int, turns: int) -> _Next:
         rate = self._size_bytes / max(self._median_us, 1.0) * 1e6  # bytes per second, about
         part_bytes = max(LEAST_BYTES, min(MOST_BYTES, int(rate * SOAK_PART_S)))
-        self._turn += turns
-        return _Next("pairs", self._turn - turns, turns, part_bytes)
+        return _Next("pairs", first, turns, part_bytes)
 
 
 class _OwnSoak:
@@ -201,7 +215,13 @@ class _OwnSoak:
             own = times_us(batch)
             times += own
             usual_us = usual_us or median(times)
-            tails = list(longest([*tails, *_tails(batch, own, usual_us)]))
+            found = tails_of(
+                [report.durations_us for report in batch],
+                [report.stalled_us for report in batch],
+                usual_us,
+                together=COLLECTIVES[self.ops[place]].ends_together,
+            )
+            tails = list(longest([*tails, *found]))
             for rank, report in enumerate(batch):
                 wrong[rank] = wrong.get(rank, 0) + int(report.wrong)
             if now_s - began_s >= share_s or any(wrong.values()):
@@ -240,12 +260,3 @@ class _OwnSoak:
 
 def _took_s(batch: Sequence[BatchReport]) -> float:
     return sum(times_us(batch)) / 1e6
-
-
-def _tails(batch: Sequence[BatchReport], times: Sequence[float], usual_us: float) -> list[SoakTail]:
-    stalled = [report.stalled_us for report in batch]
-    return [
-        tail_of(time_us, [report.durations_us[place] for report in batch], stalled)
-        for place, time_us in enumerate(times)
-        if time_us > WORTH * usual_us
-    ]

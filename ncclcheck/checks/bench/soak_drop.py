@@ -21,7 +21,8 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
     ## How to fix
     Look at the node and direction that the finding names, and at the counters that moved with it: errors of a link
     mean a cable or a transceiver, packets sent again mean a queue that overflows, stolen CPU time means another guest
-    of the same host. Where no node is named, all were slow alike: look at what they share.
+    of the same host. Where no node is named, the pairs did not tell one: all were slow alike, or paths that share no
+    end: look at what they share.
 
     ## Source
     CUSUM (Page 1954) over the medians of blocks, standardised by median and MAD, cut at 4, k 1, h 12, four blocks at

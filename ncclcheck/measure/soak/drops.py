@@ -45,6 +45,11 @@ class Drop(Struct, frozen=True):
     low: float
     high: float
 
+    @property
+    def is_withdrawn(self) -> bool:
+        """Return whether it is over, and its interval does not tell it from nothing."""
+        return self.to_s is not None and self.low <= 0
+
 
 class _Seen(Struct, frozen=True):
     at_s: float
@@ -96,8 +101,8 @@ class DropDetector:
             self._run.clear()
             return None
         self._run.append(seen)
-        if self._is_drop():
-            return self._begin(end_s)
+        if self._is_drop() and (begun := self._begin(end_s)) is not None:
+            return begun
         if len(self._run) >= ABSORBED:
             self._learn(past.value for past in self._run)
             self._run.clear()
@@ -123,13 +128,17 @@ class DropDetector:
                 return True
         return False
 
-    def _begin(self, end_s: float) -> Drop:
+    def _begin(self, end_s: float) -> Drop | None:
         reached = median(past.value for past in self._run[-LEAST_RUN:]) - self._level
         half = self._level + max(self._guard, reached) / 2
         first = next((place for place, past in enumerate(self._run) if past.value >= half), 0)
         self._inside.extend(past.value for past in self._run[first:])
+        begun = self._measured(Drop(self._run[first].at_s, None, end_s, 0.0, 0.0, 0.0))
+        if begun.low <= 0:
+            self._inside.clear()
+            return None
         self._learn(past.value for past in self._run[:first])
-        self._open = self._measured(Drop(self._run[first].at_s, None, end_s, 0.0, 0.0, 0.0))
+        self._open = begun
         self._run.clear()
         self._last.clear()
         self._sum = 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import log
 
 from msgspec import Struct
@@ -37,6 +37,7 @@ from ncclcheck.model.benchmarks.soak import (
 )
 
 MOST_EVENTS = 200
+_SHOWN = 4  # hosts of a drop, in words
 LEAST_CALM = 6  # blocks after a round of pairs, before its rates count as usual ones
 WINDOWS = (60, 300, 3600)
 
@@ -65,7 +66,7 @@ class _OpSeries:
         self.detector = DropDetector(drop)
         self.samples: list[SoakSample] = []
         self.times: Counter[int] = Counter()
-        self.noted: int | None = None  # the drop that lasts, by its place in the list of drops
+        self.noted: int | None = None  # the number of the drop that lasts
 
 
 class _Episode:
@@ -88,7 +89,8 @@ class SoakJudge:
         self._began = self._last_s = 0.0
         self._blocks = self._unreadable = self._left_out = self._next = 0
         self._series: dict[Op, _OpSeries] = {}
-        self._drops: list[_Noted] = []
+        self._drops: dict[int, _Noted] = {}
+        self._noted = 0  # drops so far, with those that were withdrawn
         self._pairs, self._counters, self._incidents = PairHistory(), CounterBook(), Incidents()
         self._episode: _Episode | None = None
         self._fresh: _Fresh | None = None
@@ -172,11 +174,14 @@ class SoakJudge:
         if series.noted is not None:
             self._drops[series.noted] = replace(self._drops[series.noted], drop=drop)
         elif len(self._drops) < MOST_EVENTS:
-            series.noted = len(self._drops)
-            self._drops.append(_Noted(op, drop))
+            series.noted = self._noted
+            self._noted += 1
+            self._drops[series.noted] = _Noted(op, drop)
         else:
             self._left_out += 1
         if drop.to_s is not None:
+            if drop.is_withdrawn and series.noted is not None:
+                del self._drops[series.noted]
             series.noted = None
 
     def _name_drops(self, episode: _Episode) -> None:
@@ -217,7 +222,11 @@ class SoakJudge:
     @property
     def events(self) -> int:
         """Return how many events there are so far."""
-        return len(self._drops) + self._incidents.count
+        return len(self._sure()) + self._incidents.count
+
+    def _sure(self) -> list[_Noted]:
+        """Return the drops that are told from nothing by now."""
+        return [noted for noted in self._drops.values() if noted.drop.low > 0]
 
     @property
     def _drop(self) -> float:
@@ -234,7 +243,7 @@ class SoakJudge:
         start, end = self._start, self._end
         size_bytes = 0 if start is None else start.size_bytes
         lost = self._incidents.lost(end, self._since(self._last_s)) if end is not None else ()
-        events = (*map(_event, self._drops), *self._trends(), *self._incidents.events(), *lost)
+        events = (*map(_event, self._sure()), *self._trends(), *self._incidents.events(), *lost)
         windows = [window.found(self._began) for window in self._windows]
         return Soak(
             blocks=self._blocks,
@@ -294,10 +303,19 @@ def _event(noted: _Noted) -> SoakEvent:
 
 
 def _words(named: Whom) -> str:
-    if named.direction is None:
-        return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less"
-    verb = {"send": "sends", "receive": "receives", "both": "sends and receives"}[named.direction]
+    if named.is_path:
+        ways = ", both ways" if named.direction else ""
+        return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less{ways}"
+    if len(named.hosts) > 1:
+        verb = {"send": "send", "receive": "receive", "both": "send and receive"}[named.direction or "both"]
+        return f"{_several(named.hosts)} {verb} up to {named.part:.0%} less"
+    verb = {"send": "sends", "receive": "receives", "both": "sends and receives"}[named.direction or "both"]
     return f"{named.hosts[0]} {verb} {named.part:.0%} less"
+
+
+def _several(hosts: Sequence[str]) -> str:
+    more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
+    return ", ".join(hosts[:_SHOWN]) + more
 
 
 def _series_of(op: Op, size_bytes: int, series: _OpSeries) -> SoakSeries:

@@ -14,15 +14,20 @@ KEPT = 16  # rates of a pair
 _SHARE = 0.6  # of the drop: so much less a pair must reach to have its part in it
 _LEAST_LOSS = 0.03
 _MOST = 0.75  # of a node's pairs in that direction
+_AS_SLOW = 0.75  # of what the slowest node lost
 _FEWEST = 2  # pairs of a node that tell it from its partners
 
 
 class Whom(Struct, frozen=True):
-    """Where a drop comes from: a node and its direction, or the two ends of one path (no direction); `part`: lost."""
+    """Where a drop comes from: nodes and their direction, or both ends of one path; `part`: lost by the slowest.
+
+    A path that is slow one way has no direction, from the first host to the second.
+    """
 
     hosts: tuple[str, ...]
     direction: Direction | None
     part: float
+    is_path: bool = False
 
 
 class PairHistory:
@@ -38,45 +43,67 @@ class PairHistory:
                 self._rates.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
 
     def parts(self, pairs: Sequence[SoakPair]) -> dict[tuple[str, str], float]:
-        """Return which part of its usual rate each pair reaches; one that was never measured is compared with all."""
-        everywhere = [median(rates) for rates in self._rates.values()]
+        """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing."""
+        usual: dict[tuple[str, str], float] = {}
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
-            own = self._rates.get(_way(pair))
-            usual = median_high(own) if own else median(everywhere) if everywhere else 0.0
-            if usual > 0:
-                found.setdefault(_way(pair), []).append(pair.gbit_s / usual)
+            way = _way(pair)
+            if way not in self._rates:
+                continue
+            if way not in usual:
+                usual[way] = median_high(self._rates[way])
+            found.setdefault(way, []).append(pair.gbit_s / usual[way])
         return {way: median(parts) for way, parts in found.items()}
 
 
 def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
     """Return where a drop of that part of the speed comes from; None where the pairs do not tell.
 
-    A node is named in a direction if most of its pairs in it are slow, with two partners or more; among several such
-    ends the slowest one, and others that are as slow. A pair that no such end explains is named by itself. Where all
-    pairs are slow alike, no node is.
+    A node is named in a direction if most of its pairs in it are slow, with two partners or more, and others that are
+    as slow with it. Such nodes have to explain most of the slow pairs: what is shared by many paths is no node's. A
+    single slow path is named by its ends. Where all pairs are slow alike, nobody is named.
     """
     limit = 1 - max(_LEAST_LOSS, _SHARE * drop)
     slow = {way for way, part in parts.items() if part <= limit}
     if not slow or len(slow) == len(parts) > _FEWEST:
         return None
-    ends = {
-        (host, end): [way for way in parts if way[end] == host]
+    if len({frozenset(way) for way in slow}) == 1:
+        way = min(slow, key=lambda pair: parts[pair])
+        return Whom(way, "both" if len(slow) > 1 else None, 1 - parts[way], is_path=True)
+    bad = [_bad_ends(parts, slow, end) for end in (0, 1)]
+    named = [_slowest(ends) for ends in bad]
+    explained = [
+        sum(
+            way[end] in named[end] or (way[1 - end] in named[end] and way[1 - end] in bad[1 - end])
+            for way in slow
+        )
         for end in (0, 1)
-        for host in {way[end] for way in parts}
-    }
-    bad = {
-        key: median(parts[way] for way in ways)
-        for key, ways in ends.items()
+    ]
+    end = 0 if explained[0] >= explained[1] else 1
+    if explained[end] <= len(slow) / 2:
+        return None
+    hosts = named[end]
+    both = all(host in bad[1 - end] for host in hosts)
+    direction: Direction = "both" if both else "receive" if end else "send"
+    return Whom(tuple(sorted(hosts)), direction, 1 - min(bad[end][host] for host in hosts))
+
+
+def _bad_ends(parts: dict[tuple[str, str], float], slow: set[tuple[str, str]], end: int) -> dict[str, float]:
+    """Return the nodes most of whose pairs are slow with them at that end, and which part they reach."""
+    ways_of: dict[str, list[tuple[str, str]]] = {}
+    for way in parts:
+        ways_of.setdefault(way[end], []).append(way)
+    return {
+        host: median(parts[way] for way in ways)
+        for host, ways in ways_of.items()
         if len(ways) >= _FEWEST and sum(way in slow for way in ways) >= _MOST * len(ways)
     }
-    if not bad:
-        way = min(slow, key=lambda pair: parts[pair])
-        return Whom(way, None, 1 - parts[way])
-    (host, end), part = min(bad.items(), key=lambda item: item[1])
-    both = bad.get((host, 1 - end)) is not None
-    direction: Direction = "both" if both else "receive" if end else "send"
-    return Whom((host,), direction, 1 - part)
+
+
+def _slowest(ends: dict[str, float]) -> list[str]:
+    """Return the slowest node, and those that are as slow."""
+    lost = 1 - min(ends.values(), default=1.0)
+    return [host for host, part in ends.items() if 1 - part >= _AS_SLOW * lost]
 
 
 def _way(pair: SoakPair) -> tuple[str, str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.point import BenchRank
+from ncclcheck.bench.soak.soak_rank import _Lead
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan
@@ -61,3 +64,23 @@ def test_a_resumed_soak_numbers_its_blocks_on_and_one_node_has_no_pairs() -> Non
     found = blocks_of(replace(SOAK, first=700, duration_s=2.0, duty=0.5), ("a", "a"), ops=("all_reduce",))
     assert found[0].number == 700
     assert {block.op for block in found} == {"all_reduce"}
+
+
+def test_a_suspected_drop_repeats_turns_that_were_measured_before() -> None:
+    hosts = tuple(f"node{number:02}" for number in range(16))
+    plan = replace(PLAN, ops=("all_reduce",))
+    task = WorkerTask(0, len(hosts), 0, "127.0.0.1", 0, "test/", plan, hosts)
+    lead = _Lead(cast(BenchRank, SimpleNamespace(task=task)), SOAK, ("all_reduce",))
+    calm: set[int] = set()
+    suspect: set[int] = set()
+    for number in range(200):
+        following = lead.following(number)
+        turns = set(range(following.place, following.place + following.turns))
+        if following.kind == "pairs":
+            (suspect if lead._judge.is_suspect else calm).update(turns)
+            lead.take(SoakBlock(number, 10.0 * number, 10.0))
+        else:
+            median_us = 1500.0 if number > 150 else 1000.0
+            lead.take(SoakBlock(number, 10.0 * number, 10.0, "all_reduce", 9, median_us, median_us))
+    assert suspect
+    assert suspect <= calm

@@ -70,6 +70,24 @@ def test_nothing_is_judged_before_the_level_is_known() -> None:
     assert not detector.is_suspect
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_a_drop_whose_interval_holds_nothing_is_not_told(seed: int) -> None:
+    random = Random(seed)  # noqa: S311 (a sample, no secret)
+    series = noisy(60, 100, 0.01, seed)
+    series += [100.0 * (2.5 if random.random() < 0.6 else 0.97) for _ in range(60)]
+    for found in found_in(series + noisy(60, 100, 0.01, seed)):
+        assert found.low > 0 or found.is_withdrawn
+        assert found.to_s is not None or found.low > 0
+
+
+def test_a_drop_that_is_not_sure_at_its_end_is_withdrawn() -> None:
+    series = noisy(60, 100, 0.01) + [118.0] * 5 + [99.0, 150.0] * 12 + [99.0] * 8
+    began, ended = found_in(series)
+    assert began.low > 0
+    assert ended.low <= 0
+    assert ended.is_withdrawn
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("autocorrelation", [0.0, 0.9])
 def test_two_days_of_noise_and_spikes_give_no_false_alarm(autocorrelation: float) -> None:

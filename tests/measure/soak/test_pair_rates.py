@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from ncclcheck.measure.links.pairing import pairs_of_turn
 from ncclcheck.measure.soak.pair_rates import PairHistory, whom
 from ncclcheck.model.benchmarks.soak import SoakPair
 from tests.soak_builders import HOSTS, pairs_block
@@ -49,12 +50,46 @@ def test_where_all_are_slow_alike_or_none_is_nobody_is_named() -> None:
     assert whom({}, 0.2) is None
 
 
-def test_a_rate_is_compared_with_the_same_pair_before_and_else_with_all() -> None:
+def test_a_rate_is_compared_with_the_same_pair_before_and_with_no_other() -> None:
     history = PairHistory()
     assert history.parts([SoakPair("a", "b", 1.0)]) == {}
     history.add([SoakPair("a", "b", 2.0), SoakPair("b", "a", 1.0)])
-    now = history.parts([SoakPair("a", "b", 1.0), SoakPair("a", "c", 1.5)])
-    assert now == {("a", "b"): 0.5, ("a", "c"): 1.0}
+    assert history.parts([SoakPair("a", "b", 1.0), SoakPair("a", "c", 1.5)]) == {("a", "b"): 0.5}
+
+
+@pytest.mark.parametrize("nodes", [8, 16, 32])
+def test_paths_across_leaves_are_no_sign_of_a_slow_node(nodes: int) -> None:
+    def turn(number: int) -> list[SoakPair]:
+        pairs = [*pairs_of_turn(nodes, number), *((b, a) for a, b in pairs_of_turn(nodes, number))]
+        return [
+            SoakPair(str(a), str(b), 10.0 if a // (nodes // 2) == b // (nodes // 2) else 4.0)
+            for a, b in pairs
+        ]
+
+    history = PairHistory()
+    for number in range(3):
+        history.add(turn(number))
+    for first in range(nodes - 1):
+        now = [pair for number in range(first, first + 3) for pair in turn(number % (nodes - 1))]
+        assert whom(history.parts(now), 0.1) is None
+
+
+def test_two_nodes_slow_both_ways_are_one_path_in_both_directions() -> None:
+    found = whom({("a", "b"): 0.8, ("b", "a"): 0.79}, 0.2)
+    assert found is not None
+    assert (set(found.hosts), found.direction) == ({"a", "b"}, "both")
+
+
+def test_nodes_that_are_equally_slow_are_all_named() -> None:
+    slow = {(host, to): 0.8 for host in HOSTS[2:] for to in HOSTS if host != to}
+    found = whom(parts(slow), 0.2)
+    assert found is not None
+    assert (found.hosts, found.direction) == (HOSTS[2:], "send")
+
+
+def test_many_slow_paths_without_a_common_end_name_nobody() -> None:
+    across = {(a, b): 0.5 for a in HOSTS[:2] for b in HOSTS[2:]}
+    assert whom(parts({**across, **{(b, a): 0.5 for a, b in across}}), 0.2) is None
 
 
 def test_the_pairs_of_a_block_name_their_sender() -> None:
