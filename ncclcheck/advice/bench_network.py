@@ -48,9 +48,10 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
 def _may_be_tried(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
     """Return why a setting of --try is not tried here, where it could corrupt data; None where it may be."""
     tries = wish.request.tries
-    if tries is None or not any(forces_ll128(arm) for arm in tries.arms):
+    forcing = next((arm for arm in tries.arms if forces_ll128(arm)), None) if tries is not None else None
+    if forcing is None:
         return None
-    why = ll128_refusal([(node.host, node.facts) for node in snapshot.nodes])
+    why = ll128_refusal([(node.host, node.facts) for node in snapshot.nodes], forcing["NCCL_PROTO"])
     return Missing("unsupported", why) if why and bench_backend(wish, snapshot) == "nccl" else None
 
 

@@ -18,17 +18,18 @@ _LEAST, _MIXED_LEAST = (7, 0), (9, 0)  # Volta; from Hopper on GPUs may differ
 _NEAR = ("PIX", "PXB")
 
 
-def ll128_refusal(nodes: Sequence[tuple[str, NodeFacts]]) -> str:
-    """Return why LL128 is not tried on these nodes; empty where it is known to be safe."""
+def ll128_refusal(nodes: Sequence[tuple[str, NodeFacts]], protocols: str = "LL128") -> str:
+    """Return why LL128, which this NCCL_PROTO forces, is not tried on these nodes; empty where it is safe."""
     found = [why for host, facts in nodes for why in _of_node(host, facts, is_alone=len(nodes) == 1)]
     known = {capability for _, facts in nodes for capability in _capabilities(facts)}
     if not found and len(known) > 1 and min(known) < _MIXED_LEAST:
         found.append("the GPUs are of several kinds")
     if not found:
         return ""
+    more = ", for ^ enables each protocol that it does not name" if "^" in protocols else ""
     return (
-        "NCCL_PROTO=LL128 is not tried: on platforms that do not support it, it can corrupt data (NCCL's manual), and "
-        f"here {found[0]}"
+        f"NCCL_PROTO={protocols} is not tried{more}: on platforms that do not support LL128, it can corrupt data (NCCL's "
+        f"manual), and here {found[0]}"
     )
 
 

@@ -46,10 +46,24 @@ def class_of(names: Iterable[str]) -> Class:
 
 
 def forces_ll128(arm: Mapping[str, str]) -> bool:
-    """Return whether it enables LL128 itself, past NCCL's own look at the platform; `^` excludes what follows."""
+    """Return whether it enables LL128 itself, past NCCL's own look at the platform.
+
+    `^` enables every protocol that it does not name, and NCCL asks the platform only where nothing enables LL128
+    (parseList in src/graph/tuning.cc). Up to 2.23 the value is one list; since 2.24 each part may have a collective.
+    """
     value = arm.get("NCCL_PROTO", "").upper()
-    parts = [part.rpartition(":")[2] for part in value.split(";")]
-    return any("LL128" in part.split(",") for part in parts if not part.startswith("^"))
+    return _enables_ll128(value) or any(_enables_ll128(_list_of(part)) for part in value.split(";"))
+
+
+def _list_of(part: str) -> str:
+    """Return the list of a part: what stands between its first and second colon, or all of it without one."""
+    words = [word for word in part.split(":") if word]
+    return "".join(words[1:2] or words[:1])
+
+
+def _enables_ll128(protocols: str) -> bool:
+    is_named = "LL128" in protocols.removeprefix("^").split(",")
+    return is_named != protocols.startswith("^")
 
 
 def unread(names: Iterable[str], backend: str) -> str:

@@ -58,7 +58,7 @@ def _row(bench: BenchReport, winner: Trial, effect: SizeEffect) -> Iterator[str]
     if name is None:
         yield f"# {what}: no row, the plug-in knows no such collective"
     elif choice is None or not choice.channels:
-        yield f"# {what}: no row, NCCL's log does not say with how many channels it ran (before 2.25)"
+        yield f"# {what}: no row, NCCL's log does not say with how many channels it ran (2.24.3 and newer do)"
     elif choice.algorithm.lower() not in ALGORITHMS or choice.protocol.lower() not in PROTOCOLS:
         words = f"{plain(choice.algorithm[:20])}, {plain(choice.protocol[:20])}"
         yield f"# {what}: no row, the plug-in does not know {words}"

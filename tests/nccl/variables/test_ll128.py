@@ -56,3 +56,10 @@ def test_the_benchmark_does_not_start_with_it_there() -> None:
     assert isinstance(found, Missing)
     assert "NCCL_PROTO=LL128 is not tried" in found.detail
     assert not isinstance(bench_network(BenchWish(BenchRequest()), cluster(2)), Missing)
+
+
+def test_nor_does_it_start_with_what_enables_it_without_its_name() -> None:
+    wish = BenchWish(BenchRequest(tries=TryRequest(({"NCCL_PROTO": "^LL"},))))
+    found = bench_network(wish, with_all_gpus(cluster(2), compute_capability="6.0"))
+    assert isinstance(found, Missing)
+    assert "NCCL_PROTO=^LL is not tried, for ^ enables each protocol that it does not name" in found.detail

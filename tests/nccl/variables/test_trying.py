@@ -39,9 +39,23 @@ def test_what_a_backend_does_not_read_is_told() -> None:
         ("^LL128", False),
         ("LL,Simple", False),
         ("^LL128;allreduce:LL128", True),
+        ("^LL128,LL", False),
+        # With ^ NCCL enables every protocol that is not named, LL128 too, and asks the platform no more.
+        ("^LL", True),
+        ("^simple", True),
+        ("^", True),
+        ("allreduce:^LL", True),
+        ("allreduce:^LL128", False),
+        ("Simple;allreduce:^LL", True),
+        # strtok passes over empty words, and what follows a second colon is not read.
+        ("allreduce:LL128:LL", True),
+        ("allreduce::LL128", True),
+        # Up to 2.23 the whole value is one list, so LL128 is not excluded here.
+        ("^LL128;allreduce:LL", True),
+        ("allreduce:^LL,LL128", True),
     ],
 )
-def test_ll128_is_forced_where_it_is_named_and_not_excluded(value: str, forces: bool) -> None:
+def test_ll128_is_forced_where_it_is_named_or_not_excluded(value: str, forces: bool) -> None:
     assert forces_ll128({"NCCL_PROTO": value}) is forces
     assert not forces_ll128({"NCCL_ALGO": "Tree"})
 
