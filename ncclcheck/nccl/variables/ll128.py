@@ -28,8 +28,8 @@ def ll128_refusal(nodes: Sequence[tuple[str, NodeFacts]], protocols: str = "LL12
         return ""
     more = ", for ^ enables each protocol that it does not name" if "^" in protocols else ""
     return (
-        f"NCCL_PROTO={protocols} is not tried{more}: on platforms that do not support LL128, it can corrupt data (NCCL's "
-        f"manual), and here {found[0]}"
+        f"NCCL_PROTO={protocols} is not tried{more}: on platforms that do not support LL128, it can corrupt data "
+        f"(NCCL's manual), and here {found[0]}"
     )
 
 
