@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.soak.judge import judged
 from ncclcheck.measure.soak.spread import times_of
 from ncclcheck.model.benchmarks.soak import (
+    NodeCounts,
     Soak,
     SoakBlock,
     SoakEnd,
@@ -28,6 +29,7 @@ from tests.hardware_builders import rdma_cluster as cluster
 
 BEGAN = 1_700_000_000.0
 HOSTS = ("node01", "node02", "node03", "node04")
+READ = tuple(NodeCounts(host, carriers=1) for host in HOSTS)
 PLAN = SoakPlan(3600.0, 10.0, 0.05, 1.0)
 
 
@@ -40,6 +42,7 @@ def soak_block(number: int, median_us: float = 1000.0, **changes: Any) -> SoakBl
     """A block of 10 s."""
     at_s = changes.pop("at_s", BEGAN + 10.0 * number)
     times = times_of([median_us] * 100)
+    changes.setdefault("nodes", READ)
     return SoakBlock(number, at_s, 10.0, "all_reduce", 100, median_us, 2 * median_us, times=times, **changes)
 
 
@@ -52,7 +55,7 @@ def pairs_block(number: int, slow_senders: Iterable[str] = (), part: float = 0.8
         for target in HOSTS
         if source != target
     )
-    return SoakBlock(number, BEGAN + 10.0 * number, 10.0, pairs=pairs)
+    return SoakBlock(number, BEGAN + 10.0 * number, 10.0, nodes=READ, pairs=pairs)
 
 
 def healthy_lines(blocks: int = 40) -> list[SoakLine]:

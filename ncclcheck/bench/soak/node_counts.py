@@ -8,7 +8,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.facts.network.interface_files import SYSFS_NET
 from ncclcheck.facts.network.link_counters import read_links_again
+from ncclcheck.measure.soak.counters import CARRIER
 from ncclcheck.model.benchmarks.soak import NodeCounts
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
@@ -31,7 +33,8 @@ class CounterReader:
 
     def grown(self, clock_mhz: float = 0.0) -> NodeCounts:
         """Return what grew since the last call. A counter that can not be read any more has not grown."""
-        counts = {**_of_links(), **_of_tcp(self._root), **_of_cores(self._root)}
+        links = _of_links(self._root)
+        counts = {**links, **_of_tcp(self._root), **_of_cores(self._root)}
         before, self._counts = self._counts, {**self._counts, **counts}
         stolen, ticks = _ticks(self._root)
         (stolen_before, ticks_before), self._ticks = self._ticks, (stolen, ticks)
@@ -45,6 +48,7 @@ class CounterReader:
             },
             round(min(1.0, max(0, stolen - stolen_before) / elapsed), 4) if elapsed > 0 else 0.0,
             clock_mhz,
+            sum(name.endswith(CARRIER) for name in links),
         )
 
 
@@ -58,8 +62,9 @@ def packed(counts: NodeCounts) -> bytes:
     return data
 
 
-def _of_links() -> dict[str, int]:
-    found = read_links_again(SOAK_COUNTERS_S)
+def _of_links(root: Path) -> dict[str, int]:
+    """Return all counters of the links, zeros too: what was not there before is not known to have grown."""
+    found = read_links_again(SOAK_COUNTERS_S, zeros=True)
     if isinstance(found, Missing):
         return {}
     return {
@@ -67,8 +72,16 @@ def _of_links() -> dict[str, int]:
         for link in found
         if not isinstance(link.before, Missing)
         for name, count in link.before.items()
-        if not isinstance(count, Missing)
+        if not isinstance(count, Missing) and (name != CARRIER or not _is_of_containers(root, link.interface))
     }
+
+
+def _is_of_containers(root: Path, interface: str) -> bool:
+    """Return whether it is a bridge or a tunnel, which goes up and down with containers; its ports are counted."""
+    with suppress(OSError, ValueError):
+        folder = root / SYSFS_NET / interface
+        return any((folder / sign).exists() for sign in ("bridge", "tun_flags"))
+    return False
 
 
 def _of_tcp(root: Path) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS
+from ncclcheck.measure.soak.plan import LEAST_BLOCKS, too_few
 from ncclcheck.model.benchmarks.soak import EventKind, Soak, SoakEvent
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
@@ -32,6 +32,15 @@ def unmeasured(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
         yield NotApplicable("no soak was run")
     elif soak.blocks < LEAST_BLOCKS:
         yield NotKnown(f"{soak.blocks} blocks are too few to tell: {LEAST_BLOCKS} at least")
+
+
+def unlearned(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """Yield of which collectives too few blocks were measured to tell what is usual, and to judge the rest."""
+    soak = soak_of(snapshot)
+    if soak is None or isinstance(snapshot.bench, Missing) or soak.blocks < LEAST_BLOCKS:
+        return
+    for words in too_few(soak, snapshot.bench.plan.ops):
+        yield NotKnown(f"{words} are too few to tell: {LEAST_BLOCKS} at least")
 
 
 def time_words(seconds: float) -> str:

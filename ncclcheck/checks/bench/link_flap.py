@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._soak import events_of, evidence, span_words, unmeasured
+from ncclcheck.checks.bench._soak import events_of, evidence, soak_of, span_words, unmeasured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.finding import Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -22,6 +22,8 @@ def link_flap(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     /sys/class/net/NAME/carrier_changes (Documentation/ABI/testing/sysfs-class-net), read after each block.
+    Bridges and tunnels are left out, which go up and down with containers. A node whose carriers were not read in more
+    than a tenth of the blocks is unknown.
     """
     for event in events_of(snapshot, "flap"):
         yield Finding(
@@ -31,4 +33,7 @@ def link_flap(snapshot: Snapshot) -> Iterator[Answer]:
             evidence(event),
             (Fix("check the cable, the transceiver and the switch port", ("dmesg -T | grep -i link",)),),
         )
+    soak = soak_of(snapshot)
+    if soak is not None and soak.carriers_unread:
+        yield NotKnown("the carriers could not be read during the soak", soak.carriers_unread)
     yield from unmeasured(snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._soak import events_of, evidence, span_words, unmeasured
+from ncclcheck.checks.bench._soak import events_of, evidence, span_words, unlearned, unmeasured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -44,3 +44,4 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
             ),
         )
     yield from unmeasured(snapshot)
+    yield from unlearned(snapshot)

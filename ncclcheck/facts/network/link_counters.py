@@ -36,10 +36,13 @@ def read_link_counters(
     root: Path = Path("/"),
     with_address: Collection[str] = (),
     of_card: Callable[[str], dict[str, int]] = lambda _: {},
+    *,
+    zeros: bool = False,
 ) -> Fact[tuple[LinkCounters, ...]]:
     """Return the counters of the interfaces of the machine below `root`, as those before a run.
 
     Of those that have a device, or are in `with_address`. `of_card` returns the card's own statistics.
+    `zeros`: those that count nothing are told as well.
     """
     here = machine(root)
     names = here.names(SYSFS_NET)
@@ -50,9 +53,12 @@ def read_link_counters(
         folder = here.folder(f"{SYSFS_NET}/{name}")
         if isinstance(folder, Missing) or not (name in with_address or folder.has("device")):
             continue
-        counts = _counts(partial(_plain, name) if root == Path("/") else folder.number, folder.shown())
+        counts = _counts(partial(_plain, name) if root == Path("/") else folder.number, folder.shown(), zeros)
         if not isinstance(counts, Missing):
-            counts = {**{counter: count for counter, count in of_card(name).items() if count}, **counts}
+            counts = {
+                **{counter: count for counter, count in of_card(name).items() if count or zeros},
+                **counts,
+            }
         found.append(LinkCounters(readable(name), counts, _NOT_AGAIN))
     return tuple(found[:_MOST_INTERFACES])
 
@@ -62,12 +68,12 @@ def _plain(name: str, file: str) -> Fact[int]:
     return read_number(Path("/", SYSFS_NET, name, file))
 
 
-def _counts(number_in: Callable[[str], Fact[int]], shown: str) -> Fact[dict[str, Fact[int]]]:
+def _counts(number_in: Callable[[str], Fact[int]], shown: str, zeros: bool) -> Fact[dict[str, Fact[int]]]:
     files = {_CARRIER: _CARRIER, **{name: f"statistics/{name}" for name in _STATISTICS}}
     counts = {name: number_in(file) for name, file in files.items()}
     there = {name: count for name, count in counts.items() if not _is_absent(count)}
     # Most count nothing, and there may be hundreds of interfaces: what is not there counts 0.
-    told = {name: count for name, count in there.items() if count != 0 or name == _CARRIER}
+    told = {name: count for name, count in there.items() if zeros or count != 0 or name == _CARRIER}
     return told if there else Missing("absent", f"{shown}: no counters")
 
 
@@ -75,7 +81,7 @@ def _is_absent(count: Fact[int]) -> bool:
     return isinstance(count, Missing) and count.missing == "absent"
 
 
-def read_own_counters() -> Fact[tuple[LinkCounters, ...]]:
+def read_own_counters(*, zeros: bool = False) -> Fact[tuple[LinkCounters, ...]]:
     """Return the counters of this machine's interfaces now, with those that its cards keep themselves."""
     import psutil
 
@@ -85,7 +91,7 @@ def read_own_counters() -> Fact[tuple[LinkCounters, ...]]:
         for label, entries in addresses.items()
         if any(_is_of_network(entry.family.name, entry.address) for entry in entries)
     }
-    return read_link_counters(Path("/"), with_address, card_statistics)
+    return read_link_counters(Path("/"), with_address, card_statistics, zeros=zeros)
 
 
 def _is_of_network(family: str, address: str) -> bool:
@@ -93,9 +99,11 @@ def _is_of_network(family: str, address: str) -> bool:
     return family in ("AF_INET", "AF_INET6") and not is_own
 
 
-def read_links_again(deadline_s: float = timeouts.COUNTERS_AGAIN_S) -> Fact[tuple[LinkCounters, ...]]:
+def read_links_again(
+    deadline_s: float = timeouts.COUNTERS_AGAIN_S, *, zeros: bool = False
+) -> Fact[tuple[LinkCounters, ...]]:
     """Return the counters of this machine now; Missing "timeout" where a card holds up the reading."""
-    return within(deadline_s, read_own_counters)
+    return within(deadline_s, read_own_counters, zeros=zeros)
 
 
 def with_counts(node: Node, counted: Mapping[str, Fact[tuple[LinkCounters, ...]]]) -> Node:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakCount
 
 STOLEN = 0.05  # of the CPU time of a block, from which on it is told
+UNREAD = 0.1  # of the blocks: so often a carrier may have been unreadable, since it is counted on
 _MOMENTS = 64  # of a counter that are kept
 _MOST = 1024  # counters of all nodes
 _TIMES, _ENOUGH = (
@@ -34,11 +35,13 @@ class CounterBook:
         self._grown: Counter[Key] = Counter()
         self._at_s: dict[Key, deque[float]] = {}
         self._blocks = 0
+        self._carriers: Counter[str] = Counter()  # blocks in which those of a host were read
 
     def add(self, block: SoakBlock, began: float) -> None:
         """Add what grew in a block."""
         self._blocks += 1
         for node in block.nodes:
+            self._carriers[node.host] += node.carriers > 0
             for key, count in grown(node).items():
                 if key not in self._at_s and len(self._at_s) >= _MOST:
                     continue
@@ -51,6 +54,11 @@ class CounterBook:
             SoakCount(host, name, self._grown[host, name], tuple(moments))
             for (host, name), moments in sorted(self._at_s.items())
         )
+
+    def carriers_unread(self, hosts: Iterable[str]) -> tuple[str, ...]:
+        """Return the hosts whose carriers were not read in too many blocks for a link to be called steady."""
+        least = (1 - UNREAD) * self._blocks
+        return tuple(host for host in dict.fromkeys(hosts) if self._carriers[host] < least)
 
     def moved(self, meanwhile: Counter[Key], blocks: int) -> tuple[str, ...]:
         """Return the counters that grew much faster in so many blocks than in the others, the fastest first."""

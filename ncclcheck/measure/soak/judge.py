@@ -260,6 +260,7 @@ class SoakJudge:
             is_finished=end is not None and end.is_finished,
             unreadable=self._unreadable,
             events_left_out=self._left_out,
+            carriers_unread=self._counters.carriers_unread(self._hosts()),
         )
 
     def _trends(self) -> Iterable[SoakEvent]:

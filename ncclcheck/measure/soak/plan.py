@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ncclcheck.model.benchmarks.soak import SoakPlan
+from ncclcheck.model.benchmarks.op import Op
+from ncclcheck.model.benchmarks.soak import Soak, SoakPlan
 from ncclcheck.timeouts import SOAK_LEAST_BLOCK_S, SOAK_LONGEST_BLOCK_S, SOAK_LONGEST_S
 
 LEAST_BLOCKS = 16  # fewer tell nothing about a change
@@ -23,3 +24,11 @@ def soak_faults(plan: SoakPlan) -> Iterator[str]:
         yield "a drop, or a duty, out of bounds"
     if not 0 <= plan.first < _MOST_BLOCKS:
         yield "a first block out of bounds"
+
+
+def too_few(soak: Soak, ops: Sequence[Op]) -> Iterator[str]:
+    """Yield of which collectives there are too few blocks: the first ones only tell what is usual."""
+    for op in ops:
+        blocks = sum(sample.blocks for series in soak.series if series.op == op for sample in series.samples)
+        if blocks < LEAST_BLOCKS:
+            yield f"{blocks} blocks of {op}"

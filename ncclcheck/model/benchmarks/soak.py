@@ -56,13 +56,15 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
     """By how much a node's counters grew during a block; those that did not are left out.
 
     Names: "eth0 rx_errors", "eth0 carrier_changes", "tcp resent", "tcp sent", "throttled". `steal`: the part of its
-    CPU time that the host of a virtual machine took. `clock_mhz`: of its slowest GPU; 0: it has none.
+    CPU time that the host of a virtual machine took. `clock_mhz`: of its slowest GPU; 0: it has none. `carriers`: of so
+    many interfaces the changes of the carrier were read.
     """
 
     host: str
     counts: dict[str, int] = {}
     steal: float = 0.0
     clock_mhz: float = 0.0
+    carriers: int = 0
 
 
 class SoakPair(
@@ -197,6 +199,7 @@ class Soak(Struct, frozen=True, forbid_unknown_fields=True):
     """What a series tells. `seconds`: from its first block to the end of its last, gaps included.
 
     `is_finished`: the time that was asked for has passed. `unreadable`: damaged lines of the file that were skipped.
+    `carriers_unread`: hosts whose carriers were not read in more than a tenth of the blocks.
     """
 
     blocks: int
@@ -213,3 +216,4 @@ class Soak(Struct, frozen=True, forbid_unknown_fields=True):
     is_finished: bool = False
     unreadable: int = 0
     events_left_out: int = 0
+    carriers_unread: tuple[str, ...] = ()

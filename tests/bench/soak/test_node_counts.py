@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.bench.soak import node_counts
 from ncclcheck.bench.soak.node_counts import CounterReader, packed
 from ncclcheck.model.benchmarks.soak import NodeCounts
 from ncclcheck.model.codec import decode
+from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.hardware import LinkCounters
 
 
 def machine(root: Path, resent: int, steal: int, throttled: int) -> Path:
@@ -40,6 +45,47 @@ def test_a_machine_that_tells_nothing_counts_nothing(tmp_path: Path) -> None:
     found = reader.grown()
     assert found.steal == 0.0
     assert not [name for name in found.counts if name.startswith(("tcp", "cpu"))]
+
+
+def links(monkeypatch: pytest.MonkeyPatch, **counts: dict[str, Fact[int]]) -> None:
+    found = tuple(LinkCounters(name, read) for name, read in counts.items())
+    monkeypatch.setattr(node_counts, "read_links_again", lambda _deadline_s, **_: found)
+
+
+def test_the_first_errors_of_a_link_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links(monkeypatch, eth0={"carrier_changes": 1, "rx_crc_errors": 0})
+    reader = CounterReader("node01", tmp_path)
+    links(monkeypatch, eth0={"carrier_changes": 1, "rx_crc_errors": 5000, "new": 7})
+    assert reader.grown().counts == {"eth0 rx_crc_errors": 5000}
+
+
+def test_zeros_of_this_machine_are_read() -> None:
+    names = set(CounterReader("node01")._counts)
+    cards = [name for name in names if name.endswith("carrier_changes")]
+    assert all(f"{name.split()[0]} rx_errors" in names for name in cards)
+
+
+def test_a_carrier_that_was_not_read_is_not_taken_for_a_steady_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links(monkeypatch, eth0={"carrier_changes": 1}, eth1={"carrier_changes": Missing("denied", "")})
+    reader = CounterReader("node01", tmp_path)
+    assert reader.grown().carriers == 1
+    monkeypatch.setattr(node_counts, "read_links_again", lambda *_, **__: Missing("timeout", ""))
+    assert reader.grown().carriers == 0
+
+
+@pytest.mark.parametrize("sign", ["bridge", "tun_flags"])
+def test_bridges_of_containers_and_tunnels_do_not_flap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: str
+) -> None:
+    (tmp_path / "sys/class/net/docker0" / sign).mkdir(parents=True)
+    links(monkeypatch, docker0={"carrier_changes": 1}, eth0={"carrier_changes": 1})
+    reader = CounterReader("node01", tmp_path)
+    links(monkeypatch, docker0={"carrier_changes": 9}, eth0={"carrier_changes": 3})
+    found = reader.grown()
+    assert found.counts == {"eth0 carrier_changes": 2}
+    assert found.carriers == 1
 
 
 def test_too_many_counters_leave_those_that_grew_most() -> None:

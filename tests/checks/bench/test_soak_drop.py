@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from ncclcheck.model.benchmarks.op import Op
 from ncclcheck.model.benchmarks.soak import SoakLine
+from ncclcheck.model.fact import Missing
 from tests.checks.running import finding, run
 from tests.hardware_builders import rdma_cluster as cluster
 from tests.soak_builders import dropped_lines, soak_block, soak_start, with_soak
@@ -22,3 +26,17 @@ def test_a_series_that_becomes_slower_all_the_time_is_found() -> None:
     ]
     found = run("soak-drop", with_soak(cluster(4), lines)).findings[-1]
     assert "all_reduce became slower all the time" in found.summary
+
+
+def test_a_collective_of_which_too_few_blocks_are_known_is_unknown() -> None:
+    lines: list[SoakLine] = [soak_start()]
+    for number in range(40):
+        op: Op = "all_gather" if number % 10 == 0 else "all_reduce"
+        lines.append(replace(soak_block(number), op=op))
+    nodes = with_soak(cluster(4), lines)
+    assert not isinstance(nodes.bench, Missing)
+    plan = replace(nodes.bench.plan, ops=("all_reduce", "all_gather", "broadcast"))
+    found = run("soak-drop", replace(nodes, bench=replace(nodes.bench, plan=plan)))
+    assert found.outcome == "unknown"
+    assert "4 blocks of all_gather are too few" in str(found)
+    assert "0 blocks of broadcast" in str(found)

@@ -34,6 +34,14 @@ def test_cards_and_interfaces_with_an_address_are_read(tree: Tree) -> None:
     assert (second.interface, second.before) == ("vlan7", {"carrier_changes": 1})
 
 
+def test_zeros_are_left_out_unless_they_are_wanted(tree: Tree) -> None:
+    tree.files(f"{NET}/eth0", {"carrier_changes": "0", "device/vendor": "1", "statistics/rx_errors": "0"})
+    (short,) = some(read_link_counters(tree.root, (), lambda _: {"bad_fcs": 0}))
+    assert short.before == {"carrier_changes": 0}
+    (full,) = some(read_link_counters(tree.root, (), lambda _: {"bad_fcs": 0}, zeros=True))
+    assert full.before == {"bad_fcs": 0, "carrier_changes": 0, "rx_errors": 0}
+
+
 def test_without_sys_nothing_is_known(tree: Tree) -> None:
     assert isinstance(read_link_counters(tree.root), Missing)
 

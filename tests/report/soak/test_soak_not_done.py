@@ -20,6 +20,9 @@ def test_too_short_not_ended_and_gaps_are_3() -> None:
     short = soak_report([*healthy_lines(8)[:-1], SoakEnd(BEGAN, is_finished=True)])
     assert short.verdict.exit_code == 3
     assert any("too short to tell: 8 blocks, 16 at least" in reason for reason in short.verdict.reasons)
+    plan = replace(bench_result().plan, ops=("all_reduce", "all_gather"))
+    one_of_two = bench_result(soak=soaked(healthy_lines()), plan=plan)
+    assert any("0 blocks of all_gather, 16 at least" in why for why in soak_not_done(one_of_two))
     running = soak_report(healthy_lines()[:-1])
     assert running.verdict.exit_code == 3
     assert "the soak has not ended" in running.verdict.reasons
