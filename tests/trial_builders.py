@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
@@ -16,7 +17,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest
 from ncclcheck.model.benchmarks.trials import TryRequest
-from ncclcheck.model.fact import Fact
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_point, bench_result
 from tests.builders import cluster
@@ -27,18 +28,36 @@ TRADE = {"GLOO_SOCKET_IFNAME": "trade"}
 SAME = {"GLOO_SOCKET_IFNAME": "same"}
 HANGS = {"GLOO_SOCKET_IFNAME": "hangs"}
 WRONG = {"GLOO_SOCKET_IFNAME": "wrong"}
+FASTEST = {"GLOO_SOCKET_IFNAME": "fastest"}
+REFUSED = {"GLOO_SOCKET_IFNAME": "refused"}
 # How fast the ranks are when bound there, per size.
-SPEEDS: Mapping[str, tuple[float, ...]] = {"fast": (1.1, 1.1), "trade": (1.2, 0.9)}
+SPEEDS: Mapping[str, tuple[float, ...]] = {
+    "fast": (1.1, 1.1),
+    "fastest": (1.3, 1.3),
+    "trade": (1.2, 0.9),
+}
 FAILURE = RankFailure(1, "node02", "hung", "all_reduce 1M, iteration 3", "no answer", 8.0)
 
 
 class Nodes(Struct):
-    """Stand-ins of the nodes: what a set takes, and which sets were ordered. `broken_after`: then as-is hangs."""
+    """Stand-ins of the nodes: what a set takes, and which sets were ordered.
+
+    `broken_after` so many sets as-is hangs; then everything is interrupted, or no time of the run is left. `hangs_after`,
+    `slow_after`: how often an interface is measured until its sets hang, or are as slow as as-is. A hang takes `hang_s`.
+    """
 
     noise: float = 0.005
     broken_after: int = 1 << 30
     interrupted_after: int = 1 << 30
+    late_after: int = 1 << 30
+    hang_s: float = 0.0
+    hangs_after: Mapping[str, int] = {}
+    slow_after: Mapping[str, int] = {}
     ordered: list[TrialSet] = []
+
+    def count(self, name: str) -> int:
+        """Return how many sets were bound to that interface."""
+        return sum(_interface(trial) == name for trial in self.ordered)
 
     def measure(self, trial: TrialSet) -> Fact[BenchResult]:
         """Return what a set shows."""
@@ -46,10 +65,20 @@ class Nodes(Struct):
         random = Random(len(self.ordered))  # noqa: S311 (a sample, no secret)
         if len(self.ordered) > self.interrupted_after:
             raise KeyboardInterrupt
-        name = trial.network.environment_of["node01"]["GLOO_SOCKET_IFNAME"] or ""
-        if name == "hangs" or len(self.ordered) > self.broken_after:
+        if len(self.ordered) > self.late_after:
+            return Missing("timeout", "3 s were left of --timeout")
+        name = _interface(trial)
+        if name == "refused":
+            sets = bench_result(bench_point(SIZES[0], (0.0, 0.0)))
+            return replace(
+                sets, plan=trial.plan, refused=1, unfinished="gloo here cannot do it: not supported"
+            )
+        hangs = self.count(name) > self.hangs_after.get(name, 1 << 30)
+        if name == "hangs" or hangs or len(self.ordered) > self.broken_after:
+            time.sleep(self.hang_s)
             return replace(bench_result(bench_point(SIZES[0], (0.0, 0.0))), points=(), failures=(FAILURE,))
-        speeds = SPEEDS.get(name, (1.0, 1.0))
+        is_slow = self.count(name) > self.slow_after.get(name, 1 << 30)
+        speeds = (1.0, 1.0) if is_slow else SPEEDS.get(name, (1.0, 1.0))
         points = [
             bench_point(
                 size,
@@ -62,12 +91,16 @@ class Nodes(Struct):
         return replace(bench_result(*points), plan=trial.plan)
 
 
+def _interface(trial: TrialSet) -> str:
+    return trial.network.environment_of["node01"]["GLOO_SOCKET_IFNAME"] or ""
+
+
 def led(
     nodes: Nodes, *arms: dict[str, str], said: Callable[[str], None] = lambda _: None, **how: Any
 ) -> Fact[BenchResult]:
-    """Lead the trials of these arms; `how`: budget_s, left_s of the run, keep."""
+    """Lead the trials of these arms; `how`: budget_s, left_s of the run, keep, as_is."""
     plan = BenchPlan("gloo", ("all_reduce",), SIZES, "float32", 5, None, 20.0, True)
-    settings: dict[str, str | None] = {"GLOO_SOCKET_IFNAME": "eth0"}
+    settings: dict[str, str | None] = {"GLOO_SOCKET_IFNAME": how.get("as_is", "eth0")}
     places = dict.fromkeys(("node01", "node02"), ("eth0", "10.0.0.1"))
     network = BenchNetwork(
         "gloo", {"node01": 1, "node02": 1}, places, dict.fromkeys(places, settings), "as it is"
@@ -81,7 +114,8 @@ def led(
 
 def tried(*arms: dict[str, str], **nodes: Any) -> BenchResult:
     """What trials of these arms show."""
-    found = led(Nodes(**nodes), *arms)
+    as_is = nodes.pop("as_is", "eth0")
+    found = led(Nodes(**nodes), *arms, as_is=as_is)
     assert isinstance(found, BenchResult), found
     return found
 

@@ -217,6 +217,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     """The benchmark of a run. `failures` is empty when every rank finished, or no rank is known to be at fault.
 
     `unfinished` says why points of the plan are missing though no rank is to blame: the time ran out. Empty: none are.
+    `refused`: how many of them the backend does not do at all.
     """
 
     backend: Backend
@@ -229,6 +230,7 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
     failures: tuple[RankFailure, ...] = ()
     started: bool = True
     unfinished: str = ""
+    refused: int = 0
     isolation: Isolation = Isolation()
     environment: dict[
         str, dict[str, str | None]

@@ -346,6 +346,7 @@ class BenchWatch:
             environment=network.environment_of,
             places=network.binding,
             unfinished="; ".join(filter(None, (unfinished, *refusals(order.plan, self._refused)))),
+            refused=len(self._refused),
         )
 
 

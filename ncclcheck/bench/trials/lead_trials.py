@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.trials.trial_set import Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.measure.trials.outcome import Confirmation, Told, trials_of
+from ncclcheck.measure.trials.outcome import Told, trials_of
 from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan, BenchResult
@@ -23,7 +23,8 @@ from ncclcheck.nccl.variables.trying import unread
 from ncclcheck.timeouts import TRY_POINT_S
 
 AS_IS = -2  # the number of as-is; its twin is -1, arms count from 0
-_SPARE = 1.5  # times the longest set, that have to be left for one more
+_SPARE = 1.5  # times the longest set that did not fail, that have to be left for one more
+_NOT_AGAIN = "as-is was not measured again after it"
 
 
 class SetRun(Struct, frozen=True):
@@ -86,15 +87,21 @@ class _Trials:
         self._until = lead.deadline.within(lead.wanted.budget_s)
         self._began, self._sets, self._longest_s = time.monotonic(), 0, 0.0
         self._told: dict[int, Told] = {arm: Told() for arm in self._settings}
-        self._confirmation: Confirmation | None = None
+        self._confirmations: dict[int, tuple[tuple[float, ...], ...]] = {}
         self.as_is: Fact[BenchResult] = Missing("timeout", "no time was left to measure anything")
 
     def race(self) -> _TrialsOverError:
         """Run all rounds; return why they ended."""
         try:
-            while not self._standings.is_over:
-                self._round()
-            return self._confirmed() or self._end()
+            while True:
+                while not self._standings.is_over:
+                    self._round()
+                winner = self._standings.best
+                if winner is None or self._standings.twin_differs:
+                    return self._end()
+                if self._is_confirmed(winner):
+                    return _TrialsOverError("decided", f"decided after {self._standings.rounds} rounds")
+                self._standings.leave(winner)
         except _TrialsOverError as over:
             return over
 
@@ -102,12 +109,12 @@ class _Trials:
         """Return the benchmark as-is with what the trials have shown so far."""
         assert not isinstance(self.as_is, Missing)  # noqa: S101
         request, standings = self._lead.request, self._standings
-        trials = trials_of(self._lead.plan, request, standings, self._told, self._confirmation)
+        trials = trials_of(self._lead.plan, request, standings, self._told, self._confirmations)
         race = Race(
             seed=request.seed,
             gain=request.gain,
             rounds=standings.rounds,
-            confirming_rounds=len(self._confirmation.figures) if self._confirmation else 0,
+            confirming_rounds=sum(map(len, self._confirmations.values())),
             sets=self._sets,
             seconds=round(time.monotonic() - self._began, 1),
             ended=over.ended,
@@ -146,8 +153,9 @@ class _Trials:
         began, network = time.monotonic(), with_settings(self._lead.network, self._settings[arm])
         self._sets += 1
         result = self._lead.run.measure(TrialSet(network, self._plan, f"try-{self._sets}"))
-        self._longest_s = max(self._longest_s, time.monotonic() - began)
         found = seen(network, result)
+        if not found.failure:  # a setting that hung is not measured again
+            self._longest_s = max(self._longest_s, time.monotonic() - began)
         if arm == AS_IS and isinstance(self.as_is, Missing):
             self.as_is = result
         if found.late:
@@ -157,38 +165,42 @@ class _Trials:
         return found
 
     def _blame(self, arm: int, found: Seen) -> None:
-        """Take an arm that failed out of the race; raise where as-is fails, too."""
-        if arm in (TWIN, AS_IS) or self._measure(AS_IS).failure:
-            self._lead.run.say(found.failure)
-            raise _TrialsOverError(
-                "as-is failed", f"the environment as it is fails by itself: {found.failure}"
-            )
-        self._told[arm] = replace(
-            self._told[arm], failure=found.failure, wrong=found.wrong, hosts=found.hosts
-        )
-        self._standings.leave(arm)
-        self._lead.run.say(f"{self._name(arm)}: {found.failure}")
+        """Take an arm that failed out of the race; raise where as-is fails, too.
 
-    def _confirmed(self) -> _TrialsOverError | None:
-        """Measure the winner against as-is once more; None where there is none."""
-        winner, rounds = self._standings.best, self._standings.rounds
-        if winner is None or self._standings.twin_differs:
-            return None
-        self._confirmation = Confirmation(winner)
+        The failure is noted first: what comes between must not make it forgotten.
+        """
+        self._lead.run.say(f"{self._name(arm)}: {found.failure}")
+        if arm in (TWIN, AS_IS):
+            raise _fails_by_itself(found)
+        before = self._told[arm]
+        reason = f"{found.failure} ({_NOT_AGAIN})"
+        self._told[arm] = replace(before, failure=reason, wrong=found.wrong, hosts=found.hosts)
+        self._standings.leave(arm)
+        again = self._measure(AS_IS)
+        if again.failure and found.has_begun and not again.has_begun:
+            raise _TrialsOverError("undecided", f"nothing more can be measured: {again.failure}")
+        if again.failure:
+            self._told[arm] = before
+            raise _fails_by_itself(found)
+        self._told[arm] = replace(self._told[arm], failure=found.failure)
+
+    def _is_confirmed(self, winner: int) -> bool:
+        """Measure the winner against as-is once more; return whether it is faster again."""
         looks = confirming_looks(len(self._standings.figures[winner]))
         better = self._standings.better_at(winner)
+        self._confirmations[winner] = ()
         self._lead.run.say(f"confirming {self._name(winner)} in {looks[0]} to {looks[1]} more rounds")
         for number in range(looks[1]):
-            if number == looks[0] and is_confirmed(self._confirmation.figures, better):
-                break
+            if number == looks[0] and is_confirmed(self._confirmations[winner], better):
+                return True
             shown = {arm: self._measure(arm) for arm in ((winner, AS_IS) if number % 2 else (AS_IS, winner))}
             failed = next((arm for arm in (AS_IS, winner) if shown[arm].failure), None)
             if failed is not None:
                 self._blame(failed, shown[failed])
-                return _TrialsOverError("decided", f"{self._name(winner)} failed when it was confirmed")
+                return False
             row = log_ratios(shown[AS_IS].times_us, shown[winner].times_us)
-            self._confirmation = replace(self._confirmation, figures=(*self._confirmation.figures, row))
-        return _TrialsOverError("decided", f"decided after {rounds} rounds")
+            self._confirmations[winner] += (row,)
+        return is_confirmed(self._confirmations[winner], better)
 
     def _end(self) -> _TrialsOverError:
         """Return why a race without a winner ended."""
@@ -198,11 +210,11 @@ class _Trials:
                 "twin differs",
                 "as-is and as-is again differ: this machine cannot resolve the settings (what else runs on it?)",
             )
-        if "racing" in {how for arm, how in standings.standing.items() if arm not in standings.failed}:
+        if "racing" in {how for arm, how in standings.standing.items() if arm not in standings.out}:
             return _TrialsOverError(
                 "undecided", f"{standings.rounds} rounds did not decide it: the times scatter too much"
             )
-        if set(standings.standing.values()) & {"refused"} or standings.failed:
+        if set(standings.standing.values()) & {"refused"} or standings.out:
             return _TrialsOverError("decided", f"decided after {standings.rounds} rounds")
         return _TrialsOverError("nothing to gain", f"nothing to gain, after {standings.rounds} rounds")
 
@@ -218,3 +230,7 @@ class _Trials:
     def _name(self, arm: int) -> str:
         named = ",".join(f"{name}={value}" for name, value in self._settings[arm].items())
         return named or ("twin" if arm == TWIN else "as-is")
+
+
+def _fails_by_itself(found: Seen) -> _TrialsOverError:
+    return _TrialsOverError("as-is failed", f"the environment as it is fails by itself: {found.failure}")

@@ -55,12 +55,14 @@ class Seen(Struct, frozen=True):
     """What a set has shown: the times of its points, or why it has none.
 
     `wrong`: it measured, and the data was wrong. `late`: the time of the run was over, which is nobody's fault.
+    `has_begun`: its processes were started.
     """
 
     times_us: tuple[float, ...] = ()
     failure: str = ""
     wrong: bool = False
     late: bool = False
+    has_begun: bool = True
     hosts: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()
     choices: tuple[CallChoice, ...] = ()
@@ -77,7 +79,8 @@ def with_settings(network: BenchNetwork, settings: Mapping[str, str]) -> BenchNe
 def seen(network: BenchNetwork, result: Fact[BenchResult]) -> Seen:
     """Return what a set has shown."""
     if isinstance(result, Missing):
-        return Seen(failure=result.detail or result.missing)
+        why = result.detail or result.missing
+        return Seen(failure=why, late=result.missing == "timeout", has_begun=False)
     failures = result.failures
     if failures:
         first = failures[0]
@@ -87,8 +90,9 @@ def seen(network: BenchNetwork, result: Fact[BenchResult]) -> Seen:
             f"{first.waited_s:.0f} s: {first.detail}",
             hosts=tuple(dict.fromkeys(failure.host for failure in failures)),
         )
-    if len(result.points) < len(result.plan.ops) * len(result.plan.sizes_bytes):
-        return Seen(failure=result.unfinished or "it was not finished", late=True)
+    absent = len(result.plan.ops) * len(result.plan.sizes_bytes) - len(result.points)
+    if absent > 0:
+        return Seen(failure=result.unfinished or "it was not finished", late=result.refused < absent)
     processes = [
         process for log in result.logs if not isinstance(log.processes, Missing) for process in log.processes
     ]

@@ -12,7 +12,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC860", "setting-fails", "The collectives run under every setting that was tried")
 def setting_fails(snapshot: Snapshot) -> Iterator[Answer]:
-    """No setting of `bench --try` makes the collectives hang, or a rank die.
+    """No setting of `bench --try` makes the collectives hang, a rank die, or the backend refuse a call.
 
     ## Why it matters
     Such a setting ends a job, perhaps only at some size. It is dangerous on these nodes, whatever it gains elsewhere.
@@ -21,7 +21,8 @@ def setting_fails(snapshot: Snapshot) -> Iterator[Answer]:
     Do not set it here. If the job needs it, measure with it alone: `NAME=VALUE ncclcheck bench --as-is`.
 
     ## Source
-    The setting failed, and the environment as it is was measured again right after that and did not.
+    The setting failed, and the environment as it is was measured again right after that and did not. Where no time was
+    left for that, the finding says so; it was measured before.
     """
     for trial in arms_of(snapshot, "failed"):
         yield Finding(

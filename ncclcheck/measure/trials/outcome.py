@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from ncclcheck.measure.trials.race import (
     CONFIRMING_ERROR,
     Rounds,
     Rules,
+    confirming_looks,
     effect_of,
     is_confirmed,
     point_shifts,
@@ -22,6 +24,7 @@ from ncclcheck.model.benchmarks.trials import CallChoice, Outcome, RoundTimes, S
 from ncclcheck.model.units import format_size
 
 AS_IS = -2
+_EACH = "95 % for each size by itself"  # to leave the race; the effects per size are of all together
 
 
 class Told(Struct, frozen=True):
@@ -35,21 +38,17 @@ class Told(Struct, frozen=True):
     rounds: tuple[RoundTimes, ...] = ()
 
 
-class Confirmation(Struct, frozen=True):
-    """The winner, measured again: its number, and its figures."""
-
-    arm: int
-    figures: tuple[tuple[float, ...], ...] = ()
-
-
 def trials_of(
     plan: BenchPlan,
     request: TryRequest,
     standings: Standings,
     told: Mapping[int, Told],
-    confirmation: Confirmation | None,
+    confirmations: Mapping[int, Rounds],
 ) -> tuple[Trial, ...]:
-    """Return as-is, its twin, and the arms in the order in which they were given."""
+    """Return as-is, its twin, and the arms in the order in which they were given.
+
+    `confirmations`: the figures of each winner when it was measured again.
+    """
     found = [
         _reference(told[AS_IS], "as-is", ()),
         _reference(told[TWIN], "twin", _effects(plan, standings, TWIN)),
@@ -57,10 +56,10 @@ def trials_of(
     for arm, settings in enumerate(request.arms):
         effects = _effects(plan, standings, arm)
         confirmed: tuple[SizeEffect, ...] = ()
-        if confirmation is not None and confirmation.arm == arm and confirmation.figures:
-            shifts = point_shifts(confirmation.figures, standings.rules.points, CONFIRMING_ERROR)
-            confirmed = _sizes(plan, shifts, confirmation.figures, standings.rules)
-        outcome, reason = _outcome(standings, arm, told[arm], effects, confirmation)
+        if again := confirmations.get(arm, ()):
+            shifts = point_shifts(again, standings.rules.points, CONFIRMING_ERROR)
+            confirmed = _sizes(plan, shifts, again, standings.rules)
+        outcome, reason = _outcome(standings, arm, told[arm], effects, confirmations)
         own = told[arm]
         found.append(
             Trial(
@@ -111,7 +110,7 @@ def _sizes(
 
 
 def _median(values: list[float]) -> float | None:
-    return round(math.exp(sorted(values)[len(values) // 2]), 4) if values else None
+    return round(math.exp(median(values)), 4) if values else None
 
 
 def _outcome(
@@ -119,7 +118,7 @@ def _outcome(
     arm: int,
     told: Told,
     effects: Sequence[SizeEffect],
-    confirmation: Confirmation | None,
+    confirmations: Mapping[int, Rounds],
 ) -> tuple[Outcome, str]:
     if told.failure:
         return "wrong data" if told.wrong else "failed", told.failure
@@ -129,31 +128,52 @@ def _outcome(
     if how == "refused":
         return "refused", _trade(effects)
     if how == "candidate":
-        return _of_candidate(standings, arm, effects, confirmation)
+        return _of_candidate(standings, arm, effects, confirmations)
+    if how == "beaten":
+        return _of_beaten(standings, effects, confirmations)
     if how == "slower":
-        return "slower", f"slower at {_at(effects, 'worse') or _lowest(effects)}"
+        return "slower", f"slower at {_at(effects, 'worse') or _lowest(effects)} ({_EACH})"
     if how == "no gain":
-        return "no gain", f"it gains less than {standings.rules.gain:.0%} at every size"
+        return "no gain", f"it gains less than {standings.rules.gain:.0%} at every size ({_EACH})"
     return "undecided", f"{standings.rounds} rounds do not decide it"
 
 
 def _of_candidate(
-    standings: Standings, arm: int, effects: Sequence[SizeEffect], confirmation: Confirmation | None
+    standings: Standings, arm: int, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
 ) -> tuple[Outcome, str]:
-    if confirmation is None or confirmation.arm != arm:
-        best = standings.best
-        if best is not None and best != arm:
-            return "second best", f"faster at {_at(effects, 'better')}, and another setting is faster still"
-        return "undecided", "faster at first, and no longer so after further rounds"
-    better = standings.better_at(arm)
-    if not confirmation.figures or not better:
-        return "undecided", "it was not measured again"
-    if is_confirmed(confirmation.figures, better):
-        return (
-            "advised",
-            f"faster at {_at(effects, 'better')}, and again in {len(confirmation.figures)} rounds",
-        )
-    return "not confirmed", f"not faster again in {len(confirmation.figures)} rounds of fresh processes"
+    faster, again = f"faster at {_at(effects, 'better')}", confirmations.get(arm, ())
+    if _is_advised(standings, arm, confirmations):
+        return "advised", f"{faster}, and again in {len(again)} rounds"
+    if len(again) >= confirming_looks(len(standings.figures[arm]))[-1]:
+        return "not confirmed", f"not faster again in {len(again)} rounds of fresh processes"
+    if _has_winner(standings, confirmations):
+        return "second best", f"{faster}, and another setting is faster still"
+    return "undecided", f"{faster}, and the trials ended before it was confirmed"
+
+
+def _of_beaten(
+    standings: Standings, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
+) -> tuple[Outcome, str]:
+    faster = _at(effects, "better")
+    if not _has_winner(standings, confirmations):
+        return "undecided", "slower at every size than another setting, which was not confirmed"
+    if faster:
+        return "second best", f"faster at {faster}, and another setting is faster still at every size"
+    return (
+        "undecided",
+        "slower at every size than the setting that is advised; whether it gains is not decided",
+    )
+
+
+def _has_winner(standings: Standings, confirmations: Mapping[int, Rounds]) -> bool:
+    return any(_is_advised(standings, arm, confirmations) for arm in standings.candidates)
+
+
+def _is_advised(standings: Standings, arm: int, confirmations: Mapping[int, Rounds]) -> bool:
+    """Return whether it was confirmed, at one of the looks at which that is decided."""
+    again, better = confirmations.get(arm, ()), standings.better_at(arm)
+    is_look = len(again) in confirming_looks(len(standings.figures[arm]))
+    return bool(better) and is_look and is_confirmed(again, better)
 
 
 def _trade(effects: Sequence[SizeEffect]) -> str:

@@ -25,7 +25,7 @@ _LEAVING_ERROR = 0.05
 _LEAST_CONFIRMING = 5  # with fewer no interval is one-sided 95 %
 CONFIRMING_ERROR = 0.10  # two-sided: 5 % that chance alone confirms
 
-Standing: TypeAlias = Literal["racing", "candidate", "refused", "slower", "no gain"]
+Standing: TypeAlias = Literal["racing", "candidate", "refused", "slower", "no gain", "beaten"]
 Rounds: TypeAlias = Sequence[Sequence[float]]  # of each round: the figure of each point
 
 
@@ -76,7 +76,7 @@ def effect_of(shift: Shift | None, gain: float) -> Effect:
 
 
 def standing(rounds: Rounds, rules: Rules, *, may_win: bool) -> Standing:
-    """Return how an arm stands after these rounds; `may_win`: this is one of the looks."""
+    """Return how an arm stands after these rounds; `may_win`: this is one of the looks, which alone prove a gain."""
     if len(rounds) < LEAST_ROUNDS:
         return "racing"
     sure = point_shifts(rounds, rules.points, rules.error)
@@ -84,7 +84,7 @@ def standing(rounds: Rounds, rules: Rules, *, may_win: bool) -> Standing:
     loss = math.log1p(-LOSS)
     loses = any(shift is not None and shift.high < 0 and shift.middle < loss for shift in likely)
     wins = any(effect_of(shift, rules.gain) == "better" for shift in sure)
-    if wins and loses:
+    if wins and may_win and loses:
         return "refused"
     if wins and may_win and all(shift is not None and shift.middle >= loss for shift in likely):
         return "candidate"

@@ -26,7 +26,7 @@ class Standings:
         self.rules = rules
         self.figures: dict[int, list[tuple[float, ...]]] = {arm: [] for arm in (TWIN, *range(arms))}
         self.standing: dict[int, Standing] = dict.fromkeys(range(arms), "racing")
-        self.failed: set[int] = set()
+        self.out: set[int] = set()  # who failed, or won and was not confirmed
         self.rounds = 0
         self.twin_differs = False
 
@@ -42,11 +42,14 @@ class Standings:
         best = self.best
         for arm in self._racing() if best is not None else ():
             if is_beaten(self.figures[arm], self.figures[best or 0], self.rules.points):
-                self.standing[arm] = "no gain"
+                self.standing[arm] = "beaten"
 
     def leave(self, arm: int) -> None:
-        """Take an arm that failed out of the race."""
-        self.failed.add(arm)
+        """Take an arm that failed, or was not confirmed, out of the race; whom it had beaten race again."""
+        was_best = arm == self.best
+        self.out.add(arm)
+        for beaten in [arm for arm, how in self.standing.items() if how == "beaten"] if was_best else ():
+            self.standing[beaten] = "racing"
 
     @property
     def is_over(self) -> bool:
@@ -64,7 +67,7 @@ class Standings:
         return {
             arm: self.figures[arm]
             for arm, how in self.standing.items()
-            if how == "candidate" and arm not in self.failed
+            if how == "candidate" and arm not in self.out
         }
 
     @property
@@ -78,4 +81,4 @@ class Standings:
         return [point for point, shift in enumerate(shifts) if effect_of(shift, self.rules.gain) == "better"]
 
     def _racing(self) -> tuple[int, ...]:
-        return tuple(arm for arm, how in self.standing.items() if how == "racing" and arm not in self.failed)
+        return tuple(arm for arm, how in self.standing.items() if how == "racing" and arm not in self.out)

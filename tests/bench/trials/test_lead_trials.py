@@ -5,9 +5,22 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.trials.trial_set import TrialSet
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.fact import Missing
-from tests.trial_builders import FAST, HANGS, SAME, SIZES, TRADE, WRONG, Nodes, led, tried
+from tests.trial_builders import (
+    FAST,
+    FASTEST,
+    HANGS,
+    REFUSED,
+    SAME,
+    SIZES,
+    TRADE,
+    WRONG,
+    Nodes,
+    led,
+    tried,
+)
 
 
 def outcomes(result: BenchResult) -> dict[str, str]:
@@ -124,3 +137,94 @@ def test_a_plan_that_is_not_finished_says_nothing_of_a_setting() -> None:
     assert found.race is not None
     assert found.race.ended == "budget"
     assert replace(found, trials=None, race=None).points
+
+
+def test_a_setting_that_failed_stays_failed_where_no_time_is_left_to_measure_as_is_again() -> None:
+    result = led(Nodes(hang_s=0.4), HANGS, budget_s=0.3)
+    assert isinstance(result, BenchResult)
+    assert result.trials is not None
+    assert result.race is not None
+    assert (result.trials[2].outcome, result.race.ended) == ("failed", "budget")
+    assert result.trials[2].hosts == ("node02",)
+    assert "as-is was not measured again after it" in result.trials[2].reason
+
+
+def test_a_setting_that_failed_stays_failed_where_it_is_interrupted_right_after() -> None:
+    kept: list[BenchResult] = []
+    hangs_at = tuple(trial.name for trial in _until_the_hang())
+    with pytest.raises(KeyboardInterrupt):
+        led(Nodes(interrupted_after=len(hangs_at)), HANGS, keep=kept.append)
+    assert outcomes(kept[0])["hangs"] == "failed"
+
+
+def _until_the_hang() -> list[TrialSet]:
+    nodes = Nodes()
+    led(nodes, HANGS)
+    names = [trial.network.environment_of["node01"]["GLOO_SOCKET_IFNAME"] for trial in nodes.ordered]
+    return nodes.ordered[: names.index("hangs") + 1]
+
+
+def test_one_hang_does_not_take_the_budget_of_the_other_settings() -> None:
+    """A set takes no time here, and the hang more than half of what is left: the others still fit."""
+    result = led(Nodes(hang_s=1.2), HANGS, FAST, budget_s=2.9)
+    assert isinstance(result, BenchResult)
+    assert outcomes(result) | {"fast": "advised", "hangs": "failed"} == outcomes(result)
+
+
+def test_a_set_for_which_the_run_had_no_time_left_blames_nobody() -> None:
+    result = tried(FAST, late_after=4)
+    assert result.race is not None
+    assert result.race.ended == "budget"
+    assert outcomes(result)["fast"] == "undecided"
+
+
+def test_a_confirmation_that_was_cut_is_undecided_and_not_unconfirmed() -> None:
+    whole = tried(FAST)
+    assert whole.race is not None
+    result = tried(FAST, late_after=whole.race.sets - 2 * whole.race.confirming_rounds + 6)
+    assert result.trials is not None
+    assert result.race is not None
+    assert result.race.confirming_rounds == 3
+    assert result.trials[2].outcome == "undecided"
+    assert "the trials ended before it was confirmed" in result.trials[2].reason
+    result = tried(FAST, late_after=whole.race.sets - 2 * whole.race.confirming_rounds)
+    assert result.trials is not None
+    assert "the trials ended before it was confirmed" in result.trials[2].reason
+
+
+def test_a_setting_that_another_one_beats_is_second_best() -> None:
+    assert outcomes(tried(FASTEST, FAST)) | {"fastest": "advised", "fast": "second best"} == outcomes(
+        tried(FASTEST, FAST)
+    )
+
+
+@pytest.mark.parametrize("how", ["hangs_after", "slow_after"])
+def test_where_the_winner_is_not_confirmed_the_second_best_is(how: str) -> None:
+    whole = Nodes()
+    led(whole, FASTEST, FAST)
+    proven = _measured_in_the_race(whole)
+    found = outcomes(tried(FASTEST, FAST, **{how: {"fastest": proven}}))
+    assert found["fastest"] == ("failed" if how == "hangs_after" else "not confirmed")
+    assert found["fast"] == "advised"
+
+
+def _measured_in_the_race(nodes: Nodes) -> int:
+    """Return how often the fastest was measured before it was confirmed."""
+    result = led(Nodes(), FASTEST, FAST)
+    assert isinstance(result, BenchResult)
+    assert result.race is not None
+    return nodes.count("fastest") - result.race.confirming_rounds
+
+
+def test_a_call_that_the_backend_refuses_takes_out_its_setting_alone() -> None:
+    result = tried(REFUSED, FAST)
+    assert result.trials is not None
+    assert outcomes(result) | {"refused": "failed", "fast": "advised"} == outcomes(result)
+    assert "not supported" in result.trials[2].reason
+
+
+def test_a_call_that_is_refused_as_it_is_is_no_lack_of_time() -> None:
+    result = tried(REFUSED, as_is="refused")
+    assert result.race is not None
+    assert result.race.ended == "as-is failed"
+    assert "not supported" in result.race.words

@@ -43,6 +43,11 @@ def test_failures_wrong_data_and_lack_of_time_are_told_apart() -> None:
     assert "3 wrong elements" in wrong.failure
     late = seen(NETWORK, bench_result(bench_point(1 << 20, (0.0, 0.0)), unfinished="--timeout was over"))
     assert late.late
+    assert seen(NETWORK, Missing("timeout", "3 s were left of --timeout")).late
+    refused = seen(
+        NETWORK, bench_result(bench_point(1 << 20, (0.0, 0.0)), unfinished="not supported", refused=2)
+    )
+    assert (refused.late, refused.failure) == (False, "not supported")
     assert seen(NETWORK, Missing("error", "no torch")).failure == "no torch"
 
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
+from ncclcheck.measure.trials.outcome import _median
 from tests.trial_builders import FAST, SAME, tried
 
 
@@ -25,3 +30,15 @@ def test_few_rounds_have_a_ratio_and_no_interval() -> None:
     effect = result.trials[2].per_size[0]
     assert effect.ratio is not None
     assert (effect.low, effect.effect) == (None, "undecided")
+
+
+def test_the_ratio_of_few_rounds_is_the_middle_one_and_of_an_even_number_between_the_two() -> None:
+    assert _median([0.0, math.log(1.21)]) == pytest.approx(1.1)
+    assert _median([0.0, 0.0, 1.0]) == 1.0
+    assert _median([]) is None
+
+
+def test_a_setting_that_left_early_says_how_sure_that_is() -> None:
+    result = tried(SAME)
+    assert result.trials is not None
+    assert "95 % for each size by itself" in result.trials[2].reason

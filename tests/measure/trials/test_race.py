@@ -55,6 +55,8 @@ def test_a_gain_is_decided_at_a_look_only() -> None:
 def test_who_gains_at_one_size_and_loses_at_another_is_refused() -> None:
     rounds = [(0.1 + 0.001 * number, -0.05 + 0.001 * number) for number in range(16)]
     assert standing(rounds, Rules(2, 2), may_win=True) == "refused"
+    # Its gain needs the proof of all settings together, which counts four looks and not every round.
+    assert standing(rounds, Rules(2, 2), may_win=False) == "racing"
 
 
 def test_who_cannot_reach_the_gain_leaves() -> None:

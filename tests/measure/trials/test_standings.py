@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ncclcheck.measure.trials.outcome import AS_IS, Told, trials_of
 from ncclcheck.measure.trials.race import Rules
 from ncclcheck.measure.trials.standings import TWIN, Standings
+from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.benchmarks.trials import TryRequest
 
 
 def played(figures: dict[int, float], rounds: int) -> Standings:
@@ -48,3 +51,38 @@ def test_a_twin_that_differs_ends_it() -> None:
     standings = played({TWIN: 0.05, 0: 0.1, 1: 0.1}, 40)
     assert standings.twin_differs
     assert standings.is_over
+
+
+def with_one_beaten() -> Standings:
+    """One arm with 30 % at the first look, and one of about 5 % that scatters too much to be decided."""
+    standings = Standings(Rules(3, 1), 2)
+    for number in range(standings.rules.looks[0]):
+        shift = 0.001 * ((number * 7) % 5 - 2)
+        standings.add({TWIN: (shift,), 0: (0.3 + shift,), 1: (0.05 + 0.08 * (-1) ** number + shift,)})
+    return standings
+
+
+def test_who_is_slower_than_the_best_is_beaten_and_races_again_where_the_best_leaves() -> None:
+    standings = with_one_beaten()
+    assert standings.standing == {0: "candidate", 1: "beaten"}
+    assert standings.is_over
+    standings.leave(0)
+    assert standings.standing[1] == "racing"
+    assert standings.measured == (TWIN, 1)
+    assert not standings.is_over
+
+
+def test_who_is_beaten_is_no_proof_of_no_gain() -> None:
+    standings, plan = (
+        with_one_beaten(),
+        BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 9.0, True),
+    )
+    request = TryRequest(({"NCCL_ALGO": "Tree"}, {"NCCL_ALGO": "Ring"}))
+    told = {arm: Told() for arm in (AS_IS, TWIN, 0, 1)}
+    again = tuple((0.3 + 0.001 * number,) for number in range(5))
+    best, beaten = trials_of(plan, request, standings, told, {0: again})[2:]
+    assert (best.outcome, beaten.outcome) == ("advised", "undecided")
+    assert "whether it gains is not decided" in beaten.reason
+    best, beaten = trials_of(plan, request, standings, told, {0: again[:3]})[2:]
+    assert (best.outcome, beaten.outcome) == ("undecided", "undecided")
+    assert "which was not confirmed" in beaten.reason
