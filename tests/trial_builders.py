@@ -42,8 +42,9 @@ FAILURE = RankFailure(1, "node02", "hung", "all_reduce 1M, iteration 3", "no ans
 class Nodes(Struct):
     """Stand-ins of the nodes: what a set takes, and which sets were ordered.
 
-    `broken_after` so many sets as-is hangs; then everything is interrupted, or no time of the run is left. `hangs_after`,
-    `slow_after`: how often an interface is measured until its sets hang, or are as slow as as-is. A hang takes `hang_s`.
+    After `broken_after` sets as-is hangs, too; then everything is interrupted, or no time of the run is left.
+    `hangs_after`, `slow_after`: how often an interface is measured until its sets hang, or are as slow as as-is. A
+    hang takes `hang_s`.
     """
 
     noise: float = 0.005
