@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ncclcheck.bench.soak.soak_record import FILE
+from ncclcheck.bench.soak.series_folder import FILE
 from tests.lab.nodes import Node
 
 _WORKER = "ncclcheck.bench.worker"

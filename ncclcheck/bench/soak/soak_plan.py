@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec.structs import replace
 
-from ncclcheck.bench.soak.soak_record import FILE, lines_in
+from ncclcheck.bench.soak.series_folder import has_series, lines_in
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.soak import USUAL_DROP, SoakPlan, SoakRequest
@@ -28,7 +26,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork, left
     )
     ops, size_bytes = request.ops or (USUAL_OP,), request.size_bytes or USUAL_BYTES
     if not request.resumes:
-        if (Path(request.folder) / FILE).exists():
+        if has_series(request.folder):
             return Missing("error", f"{request.folder} holds a series already: --resume continues it")
         return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=own)
     judge = lines_in(request.folder)

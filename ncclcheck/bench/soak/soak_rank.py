@@ -8,6 +8,7 @@ from statistics import median
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.agreement import BatchReport, exchange
 from ncclcheck.bench.gathering import gather_documents
@@ -27,6 +28,7 @@ from ncclcheck.bench.soak.pair_blocks import LEAST_BYTES, MOST_BYTES, first_rank
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.links.pairing import turns_of
 from ncclcheck.measure.soak.judge import SoakJudge
+from ncclcheck.measure.soak.lines import is_sound_of_node
 from ncclcheck.measure.soak.spread import times_of
 from ncclcheck.measure.soak.tails import longest, tails_of
 from ncclcheck.model.bench import Op
@@ -254,7 +256,8 @@ class _OwnSoak:
                 counts = decode(documents[number], NodeCounts)
             except DecodeError:
                 continue
-            found.append(NodeCounts(rank.task.hosts[number], counts.counts, counts.steal, counts.clock_mhz))
+            if is_sound_of_node(counts):
+                found.append(replace(counts, host=rank.task.hosts[number]))
         return tuple(found)
 
 

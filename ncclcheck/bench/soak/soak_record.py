@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from contextlib import suppress
@@ -9,69 +10,17 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from ncclcheck import timeouts
+from ncclcheck.bench.soak.series_folder import FILE, NODES
+from ncclcheck.facts.bounded_call import Started, start
 from ncclcheck.measure.soak.judge import SoakJudge
-from ncclcheck.measure.soak.lines import line_of, read_lines
-from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
+from ncclcheck.measure.soak.lines import line_of
 from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakLine, SoakStart
-from ncclcheck.model.codec import decode, encode
-from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.codec import encode
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 
-FILE = "blocks.jsonl"
-NODES = "nodes.json"
-
-
-def lines_in(folder: str) -> Fact[SoakJudge]:
-    """Return the series in the folder, judged; Missing where there is none."""
-    judge = SoakJudge(folder)
-    try:
-        with (Path(folder) / FILE).open("rb") as file:
-            for line in read_lines(file):
-                judge.feed(line)
-    except OSError as error:
-        return Missing("error", f"{folder}/{FILE}: {error.strerror}")
-    if judge.start is None:
-        return Missing("error", f"{folder}/{FILE}: no series of a soak begins there")
-    return judge
-
-
-def nodes_in(folder: str) -> Fact[Snapshot]:
-    """Return what was known of the nodes when the soak began."""
-    try:
-        return decode((Path(folder) / NODES).read_bytes(), Snapshot)
-    except OSError as error:
-        return Missing("error", f"{folder}/{NODES}: {error.strerror}")
-    except DecodeError as error:
-        return Missing("error", f"{folder}/{NODES}: {error}")
-
-
-def saved_soak(judge: SoakJudge) -> BenchResult:
-    """Return the series as the benchmark that wrote it: its plan, and the ranks that ended it."""
-    start, end = judge.start, judge.end
-    assert start is not None  # noqa: S101 (lines_in)
-    plan = BenchPlan(
-        "nccl" if start.backend == "nccl" else "gloo", start.ops, (start.size_bytes,), "float32", 0, None,
-        start.plan.duration_s, True, soak=start.plan,
-    )  # fmt: skip
-    lost = () if end is None else end.lost
-    failures = tuple(
-        RankFailure(
-            rank.rank, rank.host, "died" if rank.kind == "died" else "late", "the soak", rank.detail, 0.0
-        )
-        for rank in lost
-    )
-    return BenchResult(
-        plan.backend,
-        len(start.hosts),
-        len(set(start.hosts)),
-        plan,
-        start.transport,
-        (),
-        failures=failures,
-        unfinished="" if end is None or end.is_finished else end.why,
-        soak=judge.result(),
-    )
+_HELD_UP = "the disk does not answer"
 
 
 class SoakRecord:
@@ -81,11 +30,14 @@ class SoakRecord:
         """Make the folder, or go on with the series in it (`judge`). Raises OSError."""
         self.judge = judge or SoakJudge(folder)
         self._lost = ""
+        self._owed = b""  # the begin of the series, where the disk did not take it
+        self._writing: Started[str] | None = None
         self._place = place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         path = place / FILE
         self._descriptor = os.open(path, flags if judge is not None else flags | os.O_EXCL, 0o644)
+        _lock(self._descriptor)
         if judge is not None:
             self._mend(path)
         _sync_folder(place)
@@ -113,9 +65,9 @@ class SoakRecord:
         except OSError as error:
             self._lost = self._lost or f"{error.strerror}"
 
-    def begin(self, start: SoakStart) -> None:
+    def begin(self, first: SoakStart) -> None:
         """Write the first line of the series, or of this part of it."""
-        self._write(start)
+        self._write(first)
 
     def add(self, block: SoakBlock) -> None:
         """Write a block."""
@@ -126,18 +78,69 @@ class SoakRecord:
         if self._descriptor < 0:
             return
         self._write(replace(end, at_s=round(time.time(), 3)))
-        os.close(self._descriptor)
+        if not self.is_held_up:  # else the thread that writes has it
+            os.close(self._descriptor)
         self._descriptor = -1
 
+    @property
+    def is_held_up(self) -> bool:
+        """Return whether the disk has not taken the last lines yet."""
+        if self._writing is not None and not is_late(self._writing.result(0.0)):
+            self._writing = None
+        return self._writing is not None
+
     def _write(self, line: SoakLine) -> None:
+        """Judge and write a line. A full disk, or one that hangs, ends no soak: the report is of what was judged."""
         self.judge.feed(line)
         data = line_of(line)
+        if isinstance(line, SoakStart):
+            self._owed = data  # without it, the file would hold no series
+        elif self._owed:
+            data = self._owed + data
+        if self.is_held_up:
+            self._lost = self._lost or _HELD_UP
+            return
+        self._writing = start(self._put, data)
+        failed = self._writing.result(timeouts.SOAK_WRITE_S)
+        if is_late(failed):
+            self._lost = self._lost or _HELD_UP
+            self._owed = b""  # it is on its way
+            return
+        self._writing = None
+        if isinstance(failed, Missing) or failed:
+            self._lost = self._lost or (failed.detail if isinstance(failed, Missing) else failed)
+        else:
+            self._owed = b""
+
+    def _put(self, data: bytes) -> str:
+        """Write whole lines and return an empty text, or take back what was written of them and return why."""
+        before = os.fstat(self._descriptor).st_size
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
             os.fsync(self._descriptor)
-        except OSError as error:  # a full disk ends no soak: the report is made of what was judged
-            self._lost = self._lost or f"{error.strerror}"
+        except OSError as error:
+            if data:
+                with suppress(OSError):
+                    os.ftruncate(self._descriptor, before)
+            return f"{error.strerror}"
+        return ""
+
+
+def is_late(found: object) -> bool:
+    """Return whether that is what a call that has not ended gives."""
+    return isinstance(found, Missing) and found.missing == "timeout"
+
+
+def _lock(descriptor: int) -> None:
+    """Keep every other soak out of the file as long as it is open. Raises OSError where one is in it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(descriptor)
+        raise OSError(error.errno, "another soak writes there") from error
+    except OSError:
+        return  # a file system without locks
 
 
 def _sync_folder(place: Path) -> None:

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
-from ncclcheck.bench.soak.soak_record import SoakRecord, lines_in
+from ncclcheck.bench.soak.series_folder import lines_in
+from ncclcheck.bench.soak.soak_record import SoakRecord
 from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.soak.lines import is_sound
 from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.benchmarks.soak import (
     SoakBlock,
@@ -129,6 +131,10 @@ class SoakWatch(BenchWatch):
                 block = decode(data, SoakBlock, limit_bytes=REPORT_LIMIT_BYTES)
             except DecodeError as error:
                 self._complain(f"a block of the soak was refused: {error}")
+                self._taken += 1
+                continue
+            if not is_sound(block):
+                self._complain("a block of the soak was refused: it has values that cannot be")
                 self._taken += 1
                 continue
             if not self._taken:

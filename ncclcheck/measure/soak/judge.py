@@ -112,12 +112,22 @@ class SoakJudge:
         if self._start is None:
             self._began = self._last_s = start.at_s
         elif start.at_s > self._last_s:
-            self._gaps.append(SoakGap(self._since(self._last_s), self._since(start.at_s)))
-            for window in self._windows:
-                window.break_off()
+            self._gap(start.at_s)
         self._start, self._end = start, None
 
+    def _gap(self, until_s: float) -> None:
+        """Note that nothing is known since the last block: not measured, or its lines were lost."""
+        gap = SoakGap(self._since(self._last_s), self._since(until_s))
+        if len(self._gaps) < MOST_EVENTS:
+            self._gaps.append(gap)
+        else:
+            self._gaps[-1] = replace(self._gaps[-1], to_s=gap.to_s)
+        for window in self._windows:
+            window.break_off()
+
     def _take(self, block: SoakBlock) -> None:
+        if self._blocks and block.number > self._next and block.at_s > self._last_s:
+            self._gap(block.at_s)
         self._blocks += 1
         self._next = block.number + 1
         self._last_s = max(self._last_s, block.at_s + block.seconds)

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
-from ncclcheck.model.benchmarks.soak import SoakLine
+from ncclcheck.measure.soak.plan import soak_faults
+from ncclcheck.model.benchmarks.soak import NodeCounts, SoakEnd, SoakLine, SoakStart
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 
 LONGEST_LINE = 4 << 20
+_LAST_MOMENT = 1e11  # Unix time in the year 5138, which a date can still hold
+_LONGEST = 1e6  # seconds of a block
+_LEAST_US = 1e-3
+_MOST = 1e13  # microseconds, iterations, elements
+_MOST_STEP = 2000  # of the histogram of times: 1.04 ** 2000 microseconds
+_MOST_COUNT = 1 << 64
 
 
 def line_of(line: SoakLine) -> bytes:
@@ -22,6 +30,48 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[SoakLine | None]:
         if not line.endswith(b"\n"):
             continue
         try:
-            yield decode(line, SoakLine, limit_bytes=LONGEST_LINE)  # type: ignore[arg-type]
+            found: SoakLine = decode(line, SoakLine, limit_bytes=LONGEST_LINE)  # type: ignore[arg-type]
         except DecodeError:
             yield None
+            continue
+        yield found if is_sound(found) else None
+
+
+def whole_lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of a file. Raises ValueError where one is longer than any that a soak writes."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError("a line is too long")
+        yield line
+
+
+def is_sound(line: SoakLine) -> bool:
+    """Return whether its values can be: nothing else is judged, wherever it comes from."""
+    if not 0 <= line.at_s < _LAST_MOMENT:
+        return False
+    if isinstance(line, SoakEnd):
+        return True
+    if isinstance(line, SoakStart):
+        return not any(soak_faults(line.plan)) and bool(line.hosts and line.ops) and line.size_bytes > 0
+    numbers = (line.number, line.iterations, line.wrong, *line.wrong_ranks, *line.times.values())
+    reals = (
+        line.seconds,
+        line.worst_us,
+        *(pair.gbit_s for pair in line.pairs),
+        *(time_us for tail in line.tails for time_us in (tail.time_us, tail.by_us)),
+    )
+    return (
+        all(0 <= number < _MOST for number in numbers)
+        and all(0 <= real < _MOST for real in reals)
+        and line.seconds < _LONGEST
+        and (line.iterations == 0 or _LEAST_US <= line.median_us < _MOST)
+        and all(abs(step) < _MOST_STEP for step in line.times)
+        and all(tail.rank is None or tail.rank >= 0 for tail in line.tails)
+        and all(map(is_sound_of_node, line.nodes))
+    )
+
+
+def is_sound_of_node(node: NodeCounts) -> bool:
+    """Return the same for the counters of a node."""
+    counts = all(0 <= count < _MOST_COUNT for count in node.counts.values())
+    return counts and 0 <= node.steal <= 1 and 0 <= node.clock_mhz < _MOST and node.carriers >= 0

@@ -189,7 +189,7 @@ class SoakCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SoakGap(Struct, frozen=True, forbid_unknown_fields=True):
-    """No block was measured for so long: the soak was resumed then."""
+    """No block is known for so long: the soak was resumed then, or lines were lost."""
 
     from_s: float
     to_s: float

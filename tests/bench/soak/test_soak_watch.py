@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
-from ncclcheck.bench.soak.soak_record import lines_in
+from ncclcheck.bench.soak.series_folder import lines_in
 from ncclcheck.bench.soak.soak_watch import sparkline, watch_of
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline

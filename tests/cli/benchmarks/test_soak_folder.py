@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from ncclcheck.bench.soak.soak_record import SoakRecord
+from ncclcheck.cli.benchmarks import soak_folder
 from ncclcheck.cli.benchmarks.soak_folder import is_folder, report_of_folder
 from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakStart
 from ncclcheck.model.errors import UsageError
@@ -45,3 +48,14 @@ def test_one_that_still_runs_is_inconclusive_and_an_empty_folder_refused(tmp_pat
         report_of_folder(str(tmp_path))
     record.keep_nodes(cluster(4))
     assert "the soak has not ended" in report_of_folder(str(tmp_path)).verdict.reasons
+
+
+def test_a_name_that_is_too_long_and_a_mount_that_hangs_are_no_folder(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not is_folder("x" * 300)
+    held = threading.Event()
+    monkeypatch.setattr(soak_folder, "USER_FILE_S", 0.1)
+    monkeypatch.setattr(os.path, "isdir", lambda _: held.wait(60))
+    assert not is_folder("there")
+    held.set()
