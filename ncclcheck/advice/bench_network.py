@@ -12,6 +12,7 @@ from ncclcheck.advice.gloo import gloo_binding
 from ncclcheck.advice.interface import decide
 from ncclcheck.advice.networks import find_networks
 from ncclcheck.advice.reach import Reach, read_reach
+from ncclcheck.advice.trials import may_be_tried
 from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Changes
 from ncclcheck.model.fact import Fact, Missing
@@ -19,8 +20,6 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
 from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
-from ncclcheck.nccl.variables.ll128 import ll128_refusal
-from ncclcheck.nccl.variables.trying import forces_ll128
 
 
 class BenchWish(Struct, frozen=True):
@@ -35,24 +34,20 @@ def bench_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:
 
     NCCL runs without the job's settings that distort times, but under `--as-is`.
     """
-    found = _may_be_tried(wish, snapshot) or _chosen_network(wish, snapshot)
-    if isinstance(found, Missing) or found.backend == "gloo" or wish.request.under == "as-is":
+    found = _chosen_network(wish, snapshot)
+    if isinstance(found, Missing):
         return found
+    if found.backend != "gloo" and wish.request.under != "as-is":
+        found = _without_distorting(found, snapshot)
+    return may_be_tried(wish.request.tries, found, snapshot) or found
+
+
+def _without_distorting(found: BenchNetwork, snapshot: Snapshot) -> BenchNetwork:
     environment_of = dict(found.environment_of)
     for node in snapshot.nodes:
         if not isinstance(node.facts.environment, Missing) and (names := distorting(node.facts.environment)):
             environment_of[node.host] = {**environment_of.get(node.host, {}), **dict.fromkeys(names)}
     return replace(found, environment_of=environment_of)
-
-
-def _may_be_tried(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
-    """Return why a setting of --try is not tried here, where it could corrupt data; None where it may be."""
-    tries = wish.request.tries
-    forcing = next((arm for arm in tries.arms if forces_ll128(arm)), None) if tries is not None else None
-    if forcing is None:
-        return None
-    why = ll128_refusal([(node.host, node.facts) for node in snapshot.nodes], forcing["NCCL_PROTO"])
-    return Missing("unsupported", why) if why and bench_backend(wish, snapshot) == "nccl" else None
 
 
 def _chosen_network(wish: BenchWish, snapshot: Snapshot) -> Fact[BenchNetwork]:

@@ -1,17 +1,19 @@
-"""The setting that won the trials of `bench --try`, as advice: measured, confirmed, and with its class."""
+"""The trials of `bench --try`: the setting that won, as advice with its class, and what is not tried on these nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.model.benchmarks.trials import SizeEffect, Trial
+from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.benchmarks.trials import SizeEffect, Trial, TryRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import Advice, Setting
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_size
-from ncclcheck.nccl.variables.trying import class_of
+from ncclcheck.nccl.variables.ll128 import ll128_refusal
+from ncclcheck.nccl.variables.trying import class_of, forces_ll128
 
 
 def with_trials(advice: Advice, snapshot: Snapshot) -> Advice:
@@ -50,3 +52,28 @@ def _class_notes(winner: Trial) -> tuple[str, ...]:
         f"NCCL's manual lists {', '.join(debugging)} under Debugging: not to be retained in scripts, or only as a "
         "workaround. Measure again after each change of NCCL, nodes or sizes, and take it out when it gains nothing",
     )
+
+
+def may_be_tried(tries: TryRequest | None, network: BenchNetwork, snapshot: Snapshot) -> Missing | None:
+    """Return why one of these settings is not tried on this network; None where all may be."""
+    for arm in () if tries is None else tries.arms:
+        if _is_as_is(arm, network, snapshot):
+            words = ",".join(f"{name}={value}" for name, value in arm.items())
+            return Missing(
+                "unsupported", f"{words} is not tried: it is what runs as it is on every node: leave it out"
+            )
+        if network.backend == "nccl" and forces_ll128(arm):
+            nodes = [(node.host, node.facts) for node in snapshot.nodes]
+            if why := ll128_refusal(nodes, arm["NCCL_PROTO"]):
+                return Missing("unsupported", why)
+    return None
+
+
+def _is_as_is(arm: Mapping[str, str], network: BenchNetwork, snapshot: Snapshot) -> bool:
+    """Return whether every node is known to run with these settings anyway; defaults of NCCL are not looked at."""
+    for node in snapshot.nodes:
+        job = node.facts.environment
+        known = {**({} if isinstance(job, Missing) else job), **network.environment_of.get(node.host, {})}
+        if any(known.get(name) != value for name, value in arm.items()):
+            return False
+    return bool(snapshot.nodes)

@@ -11,7 +11,7 @@ from ncclcheck.cli.files import read_text
 from ncclcheck.model.benchmarks.trials import GAIN, MOST_ARMS, TryRequest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.nccl.settable import refusal
-from ncclcheck.nccl.variables.trying import not_tried
+from ncclcheck.nccl.variables.trying import not_tried, unread
 
 LEAST_GAIN_PERCENT, MOST_GAIN_PERCENT = 1.0, 50.0
 _OF_TRY = ("gain", "seed")
@@ -31,6 +31,9 @@ def try_request(given: Mapping[str, Any]) -> TryRequest | None:
     for name in _WITHOUT:
         if given.get(name):
             raise UsageError(f"--{name.replace('_', '-')} and --try exclude each other: give one of them")
+    for arm in arms if given.get("backend") in ("gloo", "nccl") else ():
+        if why := unread(arm, given["backend"]):
+            raise UsageError(f"--try: {why}: leave it out")
     if len(arms) > MOST_ARMS:
         raise UsageError(f"{len(arms)} settings to try: {MOST_ARMS} at most, or the budget decides nothing")
     seed = given.get("seed")
@@ -44,7 +47,10 @@ def _arms(given: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if given.get("try_file"):
         file = given["try_file"]
         lines = (line.strip() for line in read_text(file, "--try-file").splitlines())
-        words += [(f"--try-file {file}:", line) for line in lines if line and not line.startswith("#")]
+        settings = [line for line in lines if line and not line.startswith("#")]
+        if not settings:
+            raise UsageError(f"--try-file {file}: there is no setting in it: one NAME=VALUE[,...] per line")
+        words += [(f"--try-file {file}:", line) for line in settings]
     known: list[dict[str, str]] = []
     for option, text in words:
         arm = _settings(text, option)

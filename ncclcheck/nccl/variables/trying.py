@@ -7,12 +7,14 @@ as workaround, and removed as soon as the issue is resolved".
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from ncclcheck.model.formats.tables import load_table
+from ncclcheck.nccl.settable import SETTABLE
 from ncclcheck.nccl.variables.variables import TABLE
 
 Class: TypeAlias = Literal["system", "debugging"]
@@ -36,7 +38,15 @@ _OWN = (
 
 def not_tried(name: str) -> str:
     """Return why a setting is not tried, whatever the backend; empty where it may be."""
-    return f"{name} is the benchmark's own while it measures" if name in _OWN else ""
+    if name in _OWN:
+        return f"{name} is the benchmark's own while it measures"
+    if name in SETTABLE:
+        return ""
+    if name in TABLE:
+        return f"{name} is not tried: only settings that a number, a word or a list of interfaces makes, and no path"
+    near = difflib.get_close_matches(name, sorted(SETTABLE), 1)
+    hint = f": did you mean {near[0]}?" if near else ""
+    return f"{name} is not known as a variable of NCCL, torch or Gloo{hint}"
 
 
 def class_of(names: Iterable[str]) -> Class:
@@ -70,9 +80,11 @@ def unread(names: Iterable[str], backend: str) -> str:
     """Return why these settings say nothing with this backend: a sentence; empty where it reads them all."""
     if backend == "gloo":
         others = [name for name in names if name not in _READ_BY_GLOO]
-        known = ", ".join(_READ_BY_GLOO)
+        known = ", ".join(name for name in _READ_BY_GLOO if name in SETTABLE)
         return (
-            f"Gloo, which runs here, does not read {', '.join(others)} (it reads {known})" if others else ""
+            f"Gloo, which runs here, does not read {', '.join(others)} (of what may be tried, it reads {known})"
+            if others
+            else ""
         )
     others = [name for name in names if name in TABLE and TABLE[name].owner == "Gloo"]
     return f"NCCL, which runs here, does not read {', '.join(others)}" if others else ""

@@ -40,8 +40,15 @@ def test_without_a_setting_there_is_nothing() -> None:
         ({"try_": ("NCCL_ALGO=",)}, "expected NAME=VALUE"),
         ({"try_": ("NCCL_ALGO=Tree", "NCCL_ALGO=Tree")}, "tried already"),
         ({"try_": ("NCCL_ALGO=Tree,NCCL_ALGO=Ring",)}, "twice"),
-        ({"try_": ("LD_PRELOAD=/tmp/x.so",)}, "no setting that a message may make"),
-        ({"try_": ("NCCL_NET_PLUGIN=/tmp/x.so",)}, "no setting that a message may make"),
+        ({"try_": ("FOO=1",)}, "FOO is not known as a variable of NCCL, torch or Gloo"),
+        ({"try_": ("NCCL_ALGOS=Tree",)}, "did you mean NCCL_ALGO"),
+        ({"try_": ("LD_PRELOAD=/tmp/x.so",)}, "LD_PRELOAD is not"),
+        ({"try_": ("NCCL_NET_PLUGIN=/tmp/x.so",)}, "a number, a word or a list of interfaces"),
+        (
+            {"try_": ("GLOO_SOCKET_IFNAME=eth1", "NCCL_ALGO=Tree"), "backend": "gloo"},
+            "does not read NCCL_ALGO",
+        ),
+        ({"try_": ("GLOO_SOCKET_IFNAME=eth1",), "backend": "nccl"}, "does not read GLOO_SOCKET_IFNAME"),
         ({"try_": ("NCCL_DEBUG=TRACE",)}, "the benchmark's own"),
         ({"try_": ("NCCL_BUFFSIZE=large",)}, "does not fit the type"),
         ({"try_": tuple(f"NCCL_BUFFSIZE={number}" for number in range(1, 18))}, "16 at most"),
@@ -65,3 +72,10 @@ def test_trials_have_a_budget_and_sizes_of_their_own() -> None:
         bench_request({"try_": ("GLOO_SOCKET_IFNAME=eth1",), "budget": 60.0, "sizes": "4M"}).budget_s == 60.0
     )
     assert bench_request({}).tries is None
+
+
+def test_a_file_without_a_setting_is_no_plain_benchmark(tmp_path: Path) -> None:
+    file = tmp_path / "arms"
+    file.write_text("# NCCL_ALGO=Tree\n\n")
+    with pytest.raises(UsageError, match="there is no setting in it"):
+        try_request({"try_file": str(file)})

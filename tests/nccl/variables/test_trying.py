@@ -28,6 +28,7 @@ def test_the_class_of_a_setting_is_the_manuals(names: list[str], kind: str) -> N
 def test_what_a_backend_does_not_read_is_told() -> None:
     assert "does not read NCCL_ALGO" in unread(["NCCL_ALGO"], "gloo")
     assert "does not read GLOO_SOCKET_IFNAME" in unread(["GLOO_SOCKET_IFNAME"], "nccl")
+    assert unread(["NCCL_ALGO"], "gloo").endswith("(of what may be tried, it reads GLOO_SOCKET_IFNAME)")
     assert unread(["GLOO_SOCKET_IFNAME"], "gloo") == unread(["NCCL_ALGO"], "nccl") == ""
 
 
