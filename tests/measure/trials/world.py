@@ -54,17 +54,18 @@ def play(world: World, seed: int, gain: float = 0.03) -> Played:
         )
         return tuple(1000 * slower / value * math.exp(random.gauss(0, world.noise)) for value in speed)
 
-    while not standings.is_over:
-        order = [AS_IS, *standings.measured]
-        random.shuffle(order)
-        shown = {arm: times(arm) for arm in order}
-        standings.add({arm: log_ratios(shown[AS_IS], shown[arm]) for arm in order if arm != AS_IS})
-    winner, rounds = standings.best, standings.rounds
-    if winner is None or standings.twin_differs:
-        return Played(None, standings.twin_differs, rounds, sets, standings)
-    again, better = list[tuple[float, ...]](), standings.better_at(winner)
-    for look in confirming_looks(len(standings.figures[winner])):
-        again += [log_ratios(times(AS_IS), times(winner)) for _ in range(look - len(again))]
-        if is_confirmed(again, better):
-            return Played(winner, False, rounds, sets, standings)
-    return Played(None, False, rounds, sets, standings)
+    while True:
+        while not standings.is_over:
+            order = [AS_IS, *standings.measured]
+            random.shuffle(order)
+            shown = {arm: times(arm) for arm in order}
+            standings.add({arm: log_ratios(shown[AS_IS], shown[arm]) for arm in order if arm != AS_IS})
+        winner = standings.best
+        if winner is None or standings.twin_differs:
+            return Played(None, standings.twin_differs, standings.rounds, sets, standings)
+        again, better = list[tuple[float, ...]](), standings.better_at(winner)
+        for look in confirming_looks(len(standings.figures[winner])):
+            again += [log_ratios(times(AS_IS), times(winner)) for _ in range(look - len(again))]
+            if is_confirmed(again, better):
+                return Played(winner, False, standings.rounds, sets, standings)
+        standings.leave(winner)
