@@ -10,7 +10,7 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.bench.trials.trial_set import Seen, TrialSet, seen, with_settings
+from ncclcheck.bench.trials.trial_set import MOST_SETS, Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.measure.trials.outcome import Told, trials_of
 from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
@@ -100,7 +100,7 @@ class _Trials:
                 if winner is None or self._standings.twin_differs:
                     return self._end()
                 if self._is_confirmed(winner):
-                    return _TrialsOverError("decided", f"decided after {self._standings.rounds} rounds")
+                    return _TrialsOverError("decided", f"decided after {_rounds(self._standings)}")
                 self._standings.leave(winner)
         except _TrialsOverError as over:
             return over
@@ -150,6 +150,8 @@ class _Trials:
             raise _TrialsOverError(
                 "budget", "the budget was spent before it was decided: give a longer --budget"
             )
+        if self._sets >= MOST_SETS:  # a node takes part in no more
+            raise _TrialsOverError("undecided", f"{MOST_SETS} sets of processes did not decide it")
         began, network = time.monotonic(), with_settings(self._lead.network, self._settings[arm])
         self._sets += 1
         result = self._lead.run.measure(TrialSet(network, self._plan, f"try-{self._sets}"))
@@ -215,8 +217,8 @@ class _Trials:
                 "undecided", f"{standings.rounds} rounds did not decide it: the times scatter too much"
             )
         if set(standings.standing.values()) & {"refused"} or standings.out:
-            return _TrialsOverError("decided", f"decided after {standings.rounds} rounds")
-        return _TrialsOverError("nothing to gain", f"nothing to gain, after {standings.rounds} rounds")
+            return _TrialsOverError("decided", f"decided after {_rounds(standings)}")
+        return _TrialsOverError("nothing to gain", f"nothing to gain, after {_rounds(standings)}")
 
     def _say_round(self, shown: dict[int, tuple[float, ...]]) -> None:
         before = shown[AS_IS]
@@ -234,3 +236,7 @@ class _Trials:
 
 def _fails_by_itself(found: Seen) -> _TrialsOverError:
     return _TrialsOverError("as-is failed", f"the environment as it is fails by itself: {found.failure}")
+
+
+def _rounds(standings: Standings) -> str:
+    return f"{standings.rounds} round{'' if standings.rounds == 1 else 's'}"

@@ -16,7 +16,7 @@ from ncclcheck.model.benchmarks.trials import CallChoice
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Fact, Missing
 
-MOST_SETS = 2000  # that a node takes part in: 18 environments in 40 rounds, and the confirmation
+MOST_SETS = 2000  # that a node takes part in: 18 environments in 40 rounds, and some confirmations
 _USES = ("transports", "network", "interface", "RDMA devices", "channels", "algorithms")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.trials.lead_trials import lead_trials
 from ncclcheck.bench.trials.trial_set import TrialSet
 from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.fact import Missing
@@ -228,3 +229,19 @@ def test_a_call_that_is_refused_as_it_is_is_no_lack_of_time() -> None:
     assert result.race is not None
     assert result.race.ended == "as-is failed"
     assert "not supported" in result.race.words
+
+
+def test_no_more_sets_are_ordered_than_a_node_takes_part_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{lead_trials.__module__}.MOST_SETS", 7)
+    nodes = Nodes()
+    result = led(nodes, FAST)
+    assert isinstance(result, BenchResult)
+    assert result.race is not None
+    assert (result.race.ended, result.race.words) == ("undecided", "7 sets of processes did not decide it")
+    assert len(nodes.ordered) == 7
+
+
+def test_one_round_is_one_round() -> None:
+    result = tried(HANGS)
+    assert result.race is not None
+    assert result.race.words == "decided after 1 round"
