@@ -44,7 +44,7 @@ _NO_WORDS, _WORDS, _WORKS = 0, 1, 2  # kinds of ordinary lines; `_WORKS`: of a p
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _OLD_WARNING = re.compile(
-    rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET/)"
+    rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
 _LEVEL = b"NCCL "
 _HEADERS = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
@@ -197,7 +197,7 @@ class Collector:
         line = line[:LONGEST_TEXT]
         if b"\x1b" in line:
             line = without_colours(line)
-        if (b" WARN " in line or b"] INFO NET/" in line) and _LEVEL not in line:
+        if (b" WARN " in line or b"] INFO NET" in line) and _LEVEL not in line:
             line = _OLD_WARNING.sub(rb"\g<0>NCCL ", line, count=1)
         position = line.find(_LEVEL)
         name = _name_before(line, position) if position > 0 else b""

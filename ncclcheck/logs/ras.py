@@ -277,7 +277,7 @@ def _events(before: RasStatus, now: RasStatus, name: str) -> Iterator[AnyEvent]:
             place=LogPosition(name, 0),
             text="counts of collectives grew between two answers of NCCL RAS",
             topic="harmless",
-            values={"why": "the job makes progress"},
+            values={"why": "the job makes progress", "shows": "work"},
         )
     else:
         text = (

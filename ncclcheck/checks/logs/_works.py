@@ -108,6 +108,7 @@ def shows_work(log: Log) -> bool:
     """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
     return (
         bool(ends_of_job(log) or _on(log, "succeeded"))
+        or any(remark.values.get("shows") == "work" for remark in _on(log, "harmless"))
         or bool(log.works)
         or (not log.words and bool(log.processes))
     )

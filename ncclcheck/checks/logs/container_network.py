@@ -48,6 +48,15 @@ def container_network(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             hosts=culprits(log, [remark.place for remark in none]),
         )
+    bare = remarks(log, "interfaces-none")
+    if bare and not settings(log, "NCCL_SOCKET_IFNAME"):
+        yield suspect(
+            "This container or host has no network interface but loopback.",
+            bare,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in bare]),
+            explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
+        )
     bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]
     if bound and remarks(log, "no-subnet"):
         yield suspect(

@@ -67,6 +67,15 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             remarks(log, "ib-modify-qp"),
             confidence="likely",
         )
+    elif (apart_here := _chosen_per_process(log)) and troubles(log):
+        yield suspect(
+            "The processes of one node have different values of NCCL_IB_HCA: each rank then sees another set of "
+            "adapters, and NCCL's rings do not fit together.",
+            apart_here,
+            confidence="likely",
+            hosts=tuple(dict.fromkeys(line.place.host for line in apart_here if line.place.host)),
+            explains=("nccl-or-driver-bug", "slow-rank-timeout"),
+        )
     elif odd and _of_two_makes(log) and troubles(log):
         yield suspect(
             "The nodes use different RDMA adapters, some of them of two makes, which are hardly of one network.",
@@ -89,6 +98,20 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             if mixed or lost
             else (),
         )
+
+
+def _chosen_per_process(log: Log) -> list[Remark]:
+    """Return the settings of NCCL_IB_HCA of a host whose processes do not have the same one."""
+    chosen: dict[str, dict[str, Process]] = {}
+    for value, processes in settings(log, "NCCL_IB_HCA").items():
+        for process in processes:
+            chosen.setdefault(process.host, {})[value] = process
+    return [
+        as_line(process, f"NCCL_IB_HCA={value}")
+        for values in chosen.values()
+        if len(values) > 1
+        for value, process in values.items()
+    ]
 
 
 def _odd(log: Log) -> list[Remark]:

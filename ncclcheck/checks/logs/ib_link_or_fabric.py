@@ -76,6 +76,15 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [remark.place for remark in first]),
             at=(events or lost or first)[0].place,
         )
+    elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log):
+        yield suspect(
+            "Ports of RDMA adapters are listed as down, and the log shows nothing else.",
+            down,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in down]),
+            at=down[-1].place,
+            explains=(),
+        )
     elif lost or flushed:
         peers = [
             host

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
@@ -10,6 +11,7 @@ from ncclcheck.checks.logs._view import culprits, failures, heads, hosts_of, is_
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
+_LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
 _FREE_PORTS = 32768  # the first that Linux gives away by itself
 
 
@@ -63,7 +65,51 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [failure.place for failure in local]),
         )
         return
+    yield from _stale(log) or _head_is_loopback(log)
     yield from _unreached(log, store)
+
+
+def _stale(log: Log) -> list[Suspect]:
+    """Return the connections to another port of the host than the one where the job's coordinator listens."""
+    listens = {(remark.values["address"], remark.values["port"]) for remark in remarks(log, "coordinator-at")}
+    hosts = {address for address, _ in listens}
+    stale = [
+        failure
+        for failure in failures(log)
+        if failure.address in hosts and (failure.address, str(failure.port)) not in listens
+    ]
+    if not stale:
+        return []
+    return [
+        suspect(
+            f"The coordinator listens at another port of {stale[0].address} than {stale[0].port}, where others look "
+            "for it: that address is of an earlier attempt.",
+            [*stale, *remarks(log, "coordinator-at")],
+            confidence="likely",
+            hosts=(stale[0].address,),
+            explains=("firewall-blocked-ports", "world-size-mismatch", "rank-exception", "slow-rank-timeout"),
+        )
+    ]
+
+
+def _head_is_loopback(log: Log) -> list[Suspect]:
+    """Return the workers of Ray that look for its head on their own machine, and find none."""
+    told = [
+        remark
+        for remark in remarks(log, "message")
+        if remark.values.get("group") == "ray-head-silent" and _LOOPBACK.search(remark.text)
+    ]
+    if not told:
+        return []
+    return [
+        suspect(
+            "A worker looks for Ray's head at a loopback address, which is its own machine.",
+            told,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in told]),
+            explains=("firewall-blocked-ports", "world-size-mismatch", "rank-exception"),
+        )
+    ]
 
 
 def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:

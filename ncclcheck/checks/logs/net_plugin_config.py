@@ -6,12 +6,16 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.checks.logs._network import as_line, distinct_hosts
+from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._works import shows_work
+from ncclcheck.model.events import Log, Process
 from ncclcheck.model.finding import Fix
 
 _TOPICS = ("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load")
 _BUILT_IN = re.compile("NCCL INFO|network (?:IB|Socket) not found")  # these two networks are built in
+
+_OWN_NETWORKS = ("IB", "Socket")
 
 
 @cause(
@@ -53,6 +57,16 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
             explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
         )
         return
+    sides = _on_one_side(log)
+    if sides and (troubles(log) or not shows_work(log)):
+        yield suspect(
+            f"Some nodes use the network plug-in ({sides[0].network}) and others NCCL's own network "
+            f"({sides[-1].network}): the plug-in is missing there, or is not found.",
+            [as_line(process, f"Using network {process.network}") for process in sides],
+            confidence="likely",
+            hosts=distinct_hosts(sides),
+        )
+        return
     given = remarks(log, "plugin-topology")
     unread = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "topology-file"]
     if given and unread:
@@ -62,3 +76,11 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in unread[:1]]),
         )
+
+
+def _on_one_side(log: Log) -> list[Process]:
+    """Return a process with a plug-in's network and one of another host with NCCL's own, where the job has both."""
+    by_host = {process.host: process for process in log.processes if process.network}
+    own = [process for process in by_host.values() if process.network in _OWN_NETWORKS]
+    given = [process for process in by_host.values() if process.network not in _OWN_NETWORKS]
+    return [given[0], own[0]] if own and given else []

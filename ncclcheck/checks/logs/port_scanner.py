@@ -71,7 +71,11 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             "A program that is not part of this job connected to NCCL's socket"
             + (f" and sent {said!r}." if said else "."),
             found,
-            confidence="possible" if finished_well(log) else "certain" if said or alarms(log) else "likely",
+            confidence="possible"
+            if of_this_job or finished_well(log)
+            else "certain"
+            if said or alarms(log)
+            else "likely",
         )
 
 

@@ -62,10 +62,21 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [line.place for line in lines]),
         )
         return
+    detours = _by_another_way(log)
+    if detours and (failed or troubles(log)):
+        yield suspect(
+            f"The way to {detours[0].values['to']} leads through {detours[0].values['device']}, and NCCL uses another "
+            "interface: answers come back another way than the requests went.",
+            [*detours, *remarks(log, "reverse-path"), *failed],
+            confidence="likely",
+            at=(failed or detours)[0].place,
+            hosts=culprits(log, [line.place for line in detours]),
+        )
+        return
     listed = _listed_twice(log)
     if listed and (failed or troubles(log)):
         yield suspect(
-            f"{listed[0].values['address']} and {listed[1].values['address']} are two interfaces of one node in one "
+            f"{_address(listed[0])} and {_address(listed[1])} are two interfaces of one node in one "
             "subnet, so answers leave through another one than received the request.",
             [*listed, *failed],
             confidence="likely",
@@ -74,15 +85,30 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
         )
 
 
+def _address(listed: Remark) -> str:
+    return listed.values.get("address") or listed.values.get("held", "")
+
+
+def _by_another_way(log: Log) -> list[Remark]:
+    """Return the routes to a peer that leave through another interface than the one whose address NCCL tells it."""
+    used = {process.interface: process.address for process in log.processes if process.interface}
+    return [
+        route
+        for route in remarks(log, "route-to")
+        if used and route.values["device"] not in used and route.values["source"] not in used.values()
+    ]
+
+
 def _listed_twice(log: Log) -> list[Remark]:
     """Return the interfaces of one node that its own listing shows in one subnet."""
     found: dict[tuple[str | None, str], dict[str, Remark]] = {}
     for remark in remarks(log, "address-listing"):
-        device, bits = remark.values.get("device", ""), remark.values.get("bits", "32")
+        device = remark.values.get("device") or remark.values.get("holder", "")
+        bits = remark.values.get("bits") or remark.values.get("length", "32")
         if " DOWN " in remark.text or VIRTUAL.match(device) or not bits.isdigit() or not 8 <= int(bits) <= 30:  # noqa: PLR2004 (networks of several machines)
             continue
         try:
-            network = ip_interface(f"{remark.values['address']}/{bits}").network
+            network = ip_interface(f"{_address(remark)}/{bits}").network
         except ValueError:
             continue
         found.setdefault((remark.place.host, str(network)), {}).setdefault(device, remark)

@@ -15,7 +15,7 @@ from ncclcheck.checks.logs._network import (
     virtual_processes,
 )
 from ncclcheck.checks.logs._view import culprits, heads, remarks, troubles
-from ncclcheck.model.events import ConnectFailure, Log
+from ncclcheck.model.events import ConnectFailure, Log, Process
 from ncclcheck.model.finding import Fix
 
 _DOTS = 3
@@ -85,6 +85,15 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
         )
+    elif (linked := _link_local_sockets(log)) and troubles(log):
+        yield suspect(
+            "NCCL also uses interfaces that have only a link-local address, which leads to no other network: data "
+            "sent over them does not arrive.",
+            [as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in linked],
+            confidence="likely",
+            hosts=distinct_hosts(linked)[:2],
+            explains=("firewall-blocked-ports", "slow-rank-timeout", "rank-exception"),
+        )
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
         yield suspect(
@@ -95,6 +104,16 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _link_local_sockets(log: Log) -> list[Process]:
+    """Return the processes whose NCCL sends data over sockets with a link-local address."""
+    return [
+        process
+        for process in log.processes
+        if not process.devices
+        and any(socket.partition(":")[2].lower().startswith(LINK_LOCAL) for socket in process.sockets)
+    ]
 
 
 def _why_not(address: str) -> str:

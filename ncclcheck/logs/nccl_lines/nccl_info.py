@@ -58,6 +58,8 @@ _STAGES: dict[str, InitStage] = {
     "Abort COMPLETE": "abort",
 }
 
+MOST_SOCKETS = 16  # of a process of NCCL 2.2 to 2.3, which tells each on a line of its own
+
 
 class Notes:
     """What was noted of one process so far; bounded, whatever it says."""
@@ -123,6 +125,8 @@ class Notes:
 
     def _network(self, message: str) -> None:
         if match := _BOOTSTRAP.search(message):
+            if match[0].startswith("NET") and len(self.sockets) < MOST_SOCKETS:
+                self.sockets = (*self.sockets, f"{match['name']}:{match['address'][:255]}")
             if (
                 match[0].startswith("B") or "interface" not in self.text
             ):  # NCCL 2.2 lists all, the first is the one

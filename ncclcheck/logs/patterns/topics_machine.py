@@ -174,6 +174,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"No space left on device: b?['\"]/(?:psm_|dev/shm|torch_|sem\.|nccl-)",
             r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b",
             r"unable to mmap \d+ bytes from file </?torch_",
+            r"\bsignal:? 7\b(?! ?\d)|\bSIGBUS\b|\bexit ?code:? (?:-7|135)\b",
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",
         ),
         has_own_cause=True,

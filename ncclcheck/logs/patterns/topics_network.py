@@ -23,6 +23,11 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         at_info=True,
         has_own_cause=True,
     ),
+    Topic(
+        "interfaces-none",  # no interface but loopback: not even a socket of its address family
+        (r"NET/\w{1,12} ?: 0 interfaces found|Socket creation failed ?: Address family not supported",),
+        at_info=True,
+    ),
     Topic("no-subnet", (r"No interface found in the same subnet as remote address (?P<address>\S+)",)),
     Topic(
         "bad-family",
@@ -108,6 +113,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "store-wait",
         (
+            r"waitForInput: socket .{1,200} timed out after \d{1,10}ms",
             r"wait timeout after \d+ ?ms, keys: ?(?P<keys>\S+)|Socket Timeout\b|store[-> .]*get\(.{0,200}got error",
         ),
     ),
@@ -181,6 +187,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
                 r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|"
                 r"Disabled|Sleep|LinkErrorRecovery)"
             ),
+            r"\bstate:\s{1,8}\d: (?:DOWN|INIT|Disabled|Polling|Sleep)",  # of ibstatus
             r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down",
         ),
         alarms=False,
@@ -255,7 +262,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "plugin-provider",
         (
-            r"NET/OFI.{0,120}(?:Couldn't find|No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
+            r"\befa_\d{1,2}: Failed to (?:process command|allocate|create)",  # the kernel's driver of EFA
+            r"NET/OFI.{0,120}(?:Couldn't (?:find|open|create|allocate|bind|enable)|"
+            r"No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
             (
                 r"(?:No eligible |Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
                 r"fi_getinfo.{0,60}(?:fail|No data)"
@@ -326,28 +335,14 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "route-to",  # the answer of `ip route get`
+        (
+            r"^(?P<to>\d{1,3}(?:\.\d{1,3}){3}) dev (?P<device>\S{1,40}) src (?P<source>\d{1,3}(?:\.\d{1,3}){3})",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "reverse-path", (r"rp_filter ?= ?(?P<value>[12])|martian source|reverse path filter",), alarms=False
-    ),
-    # Kubernetes
-    Topic(
-        "mesh",
-        (
-            r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset|"
-            r"filter_chain_not_found",
-        ),
-        alarms=False,
-    ),
-    Topic(
-        "k8s-policy",
-        (r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns",),
-        alarms=False,
-    ),
-    Topic(
-        "kubernetes",
-        (
-            r"\bkubectl\b|\bkubelet\b|\bkube-system\b|\b(?:pytorch|mpi|vc|ray)job\b|kubeflow\.org|\bkubernetes\b",
-        ),
-        alarms=False,
     ),
     Topic(
         "address-listing",  # of `ip -brief address` and `ip address`
@@ -355,7 +350,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"^(?P<device>[A-Za-z][\w.@:-]{1,30}) +(?:UP|UNKNOWN|DOWN) +"
             r"(?P<address>\d{1,3}(?:\.\d{1,3}){3})/(?P<bits>\d{1,2})",
             (
-                r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/\d.{0,60}\bscope "
+                r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/(?P<length>\d{1,2}).{0,60}\bscope "
                 r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})$"
             ),
         ),

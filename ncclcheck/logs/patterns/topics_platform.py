@@ -72,6 +72,35 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         ),
         alarms=False,
     ),
+    Topic(
+        "coordinator-at",  # where a process of the job listens for the others
+        (
+            r"\b(?:binding|bound|listening|published|starting|started)\b.{0,40}\b(?:coordinator|endpoint|store|master|"
+            r"rendezvous)\b.{0,20}?(?P<address>\d{1,3}(?:\.\d{1,3}){3}):(?P<port>\d{2,5})\b",
+        ),
+        alarms=False,
+    ),
+    # Kubernetes
+    Topic(
+        "mesh",
+        (
+            r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset|"
+            r"filter_chain_not_found",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "k8s-policy",
+        (r"NetworkPolicy|network policy.{0,60}(?:den|block|drop)|CoreDNS|kube-dns",),
+        alarms=False,
+    ),
+    Topic(
+        "kubernetes",
+        (
+            r"\bkubectl\b|\bkubelet\b|\bkube-system\b|\b(?:pytorch|mpi|vc|ray)job\b|kubeflow\.org|\bkubernetes\b",
+        ),
+        alarms=False,
+    ),
     Topic("conf-shown", (r"\b(?:cat|less|head|more|grep) .{0,60}nccl\.conf\b",), alarms=False),
     Topic(
         "remedy",  # what helped, in the words of who tried it

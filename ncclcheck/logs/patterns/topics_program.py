@@ -89,7 +89,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|"
                 r"(?<!\d)(?P<batches>\d+) (?:mini-?)?batches\b"
             ),
-            r"(?:num_batches|steps_per_epoch|n_batches|batches per epoch) ?[=:] ?(?P<steps>\d+)",
+            r"(?:num_batches|steps_per_epoch|n_batches|batches (?:per|in|an) epoch) ?[=:] ?(?P<steps>\d+)",
         ),
         alarms=False,
     ),
@@ -101,7 +101,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"exhausted) (?:inputs|batches)|[Rr]ank \d+ exhausted all inputs"
             ),
             (
-                r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) (?:early|after \d)|"
+                r"\b(?:data ?loader|dataset|iterator|sampler)\b.{0,40}\b(?:exhausted|ran out|ended) "
+                r"(?:early|after (?:step |batch |iteration )?\d)|"
                 r"\bran out of (?:data|batches|samples)\b|"
                 r"\b(?:data ?loader|shard|iterator|dataset) is empty\b|\bworld_size \d{1,6} > num_shards|"
                 r"StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
@@ -115,7 +116,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"\bno (?:communication|collectives?|traffic)\b|(?:idle|quiet|offline|generation|"
-                r"rollout) (?:phase|for|eval)|\bidle[_ -]?time-?out\b|rank 0 only|others? (?:ranks? )?wait\b"
+                r"rollout) (?:phase|for|eval)|\bidle[_ -]?(?:TCP |connection )?time-?out\b|"
+                r"rank 0 only|others? (?:ranks? )?wait\b"
             ),
         ),
         alarms=False,

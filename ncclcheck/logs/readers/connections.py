@@ -72,6 +72,9 @@ _STORE_OLD = re.compile(
     r"RuntimeError: (?:connect\(\) failed\. Last error: )?"
     r"(?P<why>Connection (?:timed out|refused)|(?<=Last error: ).{1,60}|connect\(\) timed out)"
 )
+_LOST = re.compile(
+    r"\b(?:recvmsg|readv?|recv|sendmsg): ?[Cc]onnection timed out"
+)  # of an established connection
 _HYDRA = re.compile(
     r"unable to connect from \"[^\"]{1,253}\" to \"(?P<address>[^\"]{1,253})\" \((?P<why>[^)]{1,80})"
 )
@@ -84,7 +87,7 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -199,7 +202,18 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
 
 
 def _of_any_program(text: str, place: LogPosition) -> Iterator[Event]:
-    """Yield the connection that another program could not make. One that was refused may be made later."""
+    """Yield the connection that another program could not make, or lost. One that was refused may be made later."""
+    if _LOST.search(text):
+        yield ConnectFailure(
+            place=place,
+            text=text,
+            layer="other",
+            address="a peer",
+            port=0,
+            reason="timed-out",
+            established=True,
+        )
+        return
     if match := _HYDRA.search(text) or _ANY.search(text):
         reason = reason_of(match["why"])
         yield ConnectFailure(

@@ -26,7 +26,8 @@ _LAUNCHER = re.compile(
 )
 _AFTER = re.compile(
     r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
-    r"|[Tt]imed out waiting|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
+    r"|[Tt]imed out waiting|^Operation timed out!?$"
+    r"|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
     r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|"
     r"Stop_waiting response"
     r"|store based barrier|Rendezvous(?:Timeout|Connection|Closed)|SIGTERM|Detected mismatch between collectives"
@@ -39,7 +40,7 @@ _AFTER = re.compile(
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )
 _AFTER_CLASS = re.compile(
-    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead)Error|"
+    r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead|GetTimeout)Error|"
     r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
     r"KeyboardInterrupt|SystemExit)$"
 )

@@ -47,7 +47,7 @@ PATTERNS = (
     VERSION_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
-    r"\] INFO NET/Socket : Using",  # NCCL 2.3 and older
+    r"\] INFO NET/Socket : Using|\] INFO NET : Using interface",  # NCCL 2.3 and older
     *levels.PATTERNS,
     *sections.PATTERNS,
     *shell.PATTERNS,
