@@ -87,7 +87,9 @@ def test_a_way_to_the_peer_by_another_interface() -> None:
 
 
 def test_a_plug_in_that_only_one_node_has() -> None:
-    networks = "a1:5:6 [0] NCCL INFO Using network {}\nb1:5:6 [0] NCCL INFO Using network {}\nno further output\n"
+    networks = (
+        "a1:5:6 [0] NCCL INFO Using network {}\nb1:5:6 [0] NCCL INFO Using network {}\nno further output\n"
+    )
     assert first(networks.format("AWS Libfabric", "Socket")) == ("net-plugin-config", ("a1", "b1"))
     assert first(networks.format("IBext_v9", "IBext_v9"))[0] != "net-plugin-config"
 
