@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, is_container, is_on_docker_bridge, tried
 from ncclcheck.checks.logs._view import culprits, failures, remarks, settings
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -50,13 +50,7 @@ def container_network(log: Log) -> Iterator[Suspect]:
         )
     bare = remarks(log, "interfaces-none")
     if bare and not settings(log, "NCCL_SOCKET_IFNAME"):
-        yield suspect(
-            "This container or host has no network interface but loopback.",
-            bare,
-            confidence="likely",
-            hosts=culprits(log, [remark.place for remark in bare]),
-            explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
-        )
+        yield _without_any(log, bare)
     bound = [remark for remark in remarks(log, "bind-elsewhere") if "server socket" not in remark.text]
     if bound and remarks(log, "no-subnet"):
         yield suspect(
@@ -91,3 +85,14 @@ def container_network(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "world-size-mismatch"),
         )
+
+
+def _without_any(log: Log, bare: Sequence[Remark]) -> Suspect:
+    """Return that a host has no interface but loopback."""
+    return suspect(
+        "This container or host has no network interface but loopback.",
+        bare,
+        confidence="likely",
+        hosts=culprits(log, [remark.place for remark in bare]),
+        explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, chosen_apart, rails_apart
@@ -33,19 +33,16 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """The nodes use different sets of RDMA adapters, or adapters that are not connected to each other.
 
     ## Why it matters
-    NCCL pairs adapters by their order. Where one node has another set, it connects adapters of different
-    networks, or sockets with InfiniBand.
+    NCCL pairs adapters by order. With another set on a node it connects different networks, or sockets with InfiniBand.
 
     ## How to fix
     Name the adapters of the compute fabric in NCCL_IB_HCA, the same on all nodes.
 
     ## Source
-    NCCL transport/net_ib: NCCL_IB_HCA; 2.26 `incompatible devices`; 2.30 `Detected mixed local Net device
-    counts`.
+    NCCL transport/net_ib: NCCL_IB_HCA; 2.26 `incompatible devices`; 2.30 `Detected mixed local Net device counts`.
     """
     told = remarks(log, "ib-incompatible")
     odd = _odd(log)
-    networks = {process.network for process in log.processes if process.network}
     if told:
         yield suspect(
             "The nodes use RDMA adapters that are not compatible with each other.",
@@ -68,14 +65,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             confidence="likely",
         )
     elif (apart_here := _chosen_per_process(log)) and troubles(log):
-        yield suspect(
-            "The processes of one node have different values of NCCL_IB_HCA: each rank then sees another set of "
-            "adapters, and NCCL's rings do not fit together.",
-            apart_here,
-            confidence="likely",
-            hosts=tuple(dict.fromkeys(line.place.host for line in apart_here if line.place.host)),
-            explains=("nccl-or-driver-bug", "slow-rank-timeout"),
-        )
+        yield _apart_on_a_node(apart_here)
     elif odd and _of_two_makes(log) and troubles(log):
         yield suspect(
             "The nodes use different RDMA adapters, some of them of two makes, which are hardly of one network.",
@@ -85,6 +75,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             explains=("ib-link-or-fabric", "roce-gid", "slow-rank-timeout"),
         )
     elif odd and troubles(log):
+        networks = {process.network for process in log.processes if process.network}
         mixed = len(networks) > 1
         lost = [remark for remark in remarks(log, "nccl-warn") if "Unable to open device" in remark.text]
         is_forced = bool(settings(log, "NCCL_IGNORE_NET_MISMATCH"))
@@ -98,6 +89,18 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             if mixed or lost
             else (),
         )
+
+
+def _apart_on_a_node(apart_here: Sequence[Remark]) -> Suspect:
+    """Return that the processes of a node see different adapters."""
+    return suspect(
+        "The processes of one node have different values of NCCL_IB_HCA: each rank then sees another set of "
+        "adapters, and NCCL's rings do not fit together.",
+        apart_here,
+        confidence="likely",
+        hosts=tuple(dict.fromkeys(line.place.host for line in apart_here if line.place.host)),
+        explains=("nccl-or-driver-bug", "slow-rank-timeout"),
+    )
 
 
 def _chosen_per_process(log: Log) -> list[Remark]:

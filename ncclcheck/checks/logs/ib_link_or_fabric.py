@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import rails_apart, uses_infiniband
@@ -47,8 +47,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     Look at the port that is named, its cable and its switch port, and at the counters of errors.
 
     ## Source
-    NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5
-    flushed, an after-effect.
+    NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5 flushed.
     """
     events = [
         remark for remark in remarks(log, "ib-event-fatal", "ib-async-event") if _FATAL.search(remark.text)
@@ -77,14 +76,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             at=(events or lost or first)[0].place,
         )
     elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log):
-        yield suspect(
-            "Ports of RDMA adapters are listed as down, and the log shows nothing else.",
-            down,
-            confidence="likely",
-            hosts=culprits(log, [remark.place for remark in down]),
-            at=down[-1].place,
-            explains=(),
-        )
+        yield _listed_as_down(log, down)
     elif lost or flushed:
         peers = [
             host
@@ -104,6 +96,18 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             confidence="likely" if lost else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) <= _BOTH_ENDS else (),
         )
+
+
+def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect:
+    """Return that ports are down, where nothing else is."""
+    return suspect(
+        "Ports of RDMA adapters are listed as down, and the log shows nothing else.",
+        down,
+        confidence="likely",
+        hosts=culprits(log, [remark.place for remark in down]),
+        at=down[-1].place,
+        explains=(),
+    )
 
 
 def _speaks_for(remark: Remark) -> str:

@@ -86,14 +86,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
         )
     elif (linked := _link_local_sockets(log)) and troubles(log):
-        yield suspect(
-            "NCCL also uses interfaces that have only a link-local address, which leads to no other network: data "
-            "sent over them does not arrive.",
-            [as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in linked],
-            confidence="likely",
-            hosts=distinct_hosts(linked)[:2],
-            explains=("firewall-blocked-ports", "slow-rank-timeout", "rank-exception"),
-        )
+        yield _also_link_local(linked)
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
         yield suspect(
@@ -104,6 +97,18 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _also_link_local(linked: Sequence[Process]) -> Suspect:
+    """Return that data goes over interfaces without an address of the network."""
+    return suspect(
+        "NCCL also uses interfaces that have only a link-local address, which leads to no other network: data "
+        "sent over them does not arrive.",
+        [as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in linked],
+        confidence="likely",
+        hosts=distinct_hosts(linked)[:2],
+        explains=("firewall-blocked-ports", "slow-rank-timeout", "rank-exception"),
+    )
 
 
 def _link_local_sockets(log: Log) -> list[Process]:
