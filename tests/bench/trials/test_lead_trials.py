@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from msgspec.structs import replace
 
@@ -232,7 +234,7 @@ def test_a_call_that_is_refused_as_it_is_is_no_lack_of_time() -> None:
 
 
 def test_no_more_sets_are_ordered_than_a_node_takes_part_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{lead_trials.__module__}.MOST_SETS", 7)
+    monkeypatch.setattr(sys.modules[lead_trials.__module__], "MOST_SETS", 7)
     nodes = Nodes()
     result = led(nodes, FAST)
     assert isinstance(result, BenchResult)
