@@ -235,8 +235,17 @@ def _of_text(lines: Sequence[str]) -> RasStatus:
 
 
 def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log:
-    """Return two answers of one server as a log: only what did not move between them is a hang."""
-    return Log(files=(LogFile(name, size_bytes, 0),), events=tuple(_events(before, now, name)))
+    """Return two answers of one server as a log: only what did not move between them is a hang.
+
+    Counts that grew are work, as the steps of a training are.
+    """
+    events = tuple(_events(before, now, name))
+    works = (
+        {name: (0,)}
+        if any(isinstance(event, Remark) and event.topic == "harmless" for event in events)
+        else {}
+    )
+    return Log(files=(LogFile(name, size_bytes, 0),), events=events, works=works)
 
 
 def has_advanced(before: RasStatus, now: RasStatus) -> bool:

@@ -52,5 +52,5 @@ def _with_ras(log: Log, folder: Path) -> Log:
         except DecodeError:
             return log
         told = log_of(answers[0], answers[1], str(now), now.stat().st_size)
-        return replace(log, files=(*log.files, *told.files), events=(*log.events, *told.events))
+    XX
     return log
