@@ -240,11 +240,8 @@ def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log
     Counts that grew are work, as the steps of a training are.
     """
     events = tuple(_events(before, now, name))
-    works = (
-        {name: (0,)}
-        if any(isinstance(event, Remark) and event.topic == "harmless" for event in events)
-        else {}
-    )
+    grew = any(isinstance(event, Remark) and event.topic == "harmless" for event in events)
+    works: dict[str, tuple[int, ...]] = {name: (0,)} if grew else {}
     return Log(files=(LogFile(name, size_bytes, 0),), events=events, works=works)
 
 
