@@ -17,7 +17,7 @@ from ncclcheck.checks.registry import Selection, all_checks, matching
 from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
 from ncclcheck.cli.benchmarks.ops import given_ops
 from ncclcheck.cli.benchmarks.site_file import site_topology
-from ncclcheck.cli.benchmarks.soak_request import soak_request
+from ncclcheck.cli.benchmarks.soak_request import refuse_short, soak_request
 from ncclcheck.cli.benchmarks.try_request import try_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
@@ -62,6 +62,8 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         usual_s += timeouts.ISOLATE_TIMEOUT_S
     usual_s += bench.soak.duration_s if bench.soak is not None else 0.0
     timeout_s, join_timeout_s = _timeouts(given, usual_s)
+    if bench.soak is not None:
+        refuse_short(bench.soak, timeout_s)
     head = head_request(given, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
         raise UsageError(

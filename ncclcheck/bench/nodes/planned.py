@@ -32,7 +32,7 @@ def planned(
         cuda_graph=request.cuda_graph,
     )
     if request.soak is not None:
-        return soak_plan(request.soak, plan, network, left_s)
+        return soak_plan(request.soak, plan, network)
     if request.mesh is None:
         return plan
     orders = {order_of(mesh): host for host, mesh in meshes(snapshot).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
@@ -12,6 +13,7 @@ from ncclcheck.facts.bounded_call import missing_for, within
 from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import LONGEST_LINE, read_lines, whole_lines
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
+from ncclcheck.model.benchmarks.soak import SoakStart
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Fact, Missing
@@ -20,6 +22,7 @@ from ncclcheck.model.snapshot import Snapshot
 FILE = "blocks.jsonl"
 NODES = "nodes.json"
 _NODES_BYTES = 1 << 30
+_FIRST_LINES = 1000  # in which a series begins
 
 
 def has_series(folder: str) -> bool:
@@ -46,6 +49,21 @@ def lines_in(folder: str) -> Fact[SoakJudge]:
     if judge.start is None:
         return Missing("error", f"{where}: no series of a soak begins there")
     return judge
+
+
+def start_in(folder: str) -> Fact[SoakStart]:
+    """Return how the series in the folder begins; Missing where none does."""
+    where = f"{folder}/{FILE}"
+    opened = _opened(Path(folder) / FILE)
+    if isinstance(opened, Missing):
+        return opened
+    try:
+        with opened as file:
+            first = (line for line in read_lines(islice(whole_lines(file), _FIRST_LINES)))
+            found = next((line for line in first if isinstance(line, SoakStart)), None)
+    except (OSError, ValueError) as error:
+        return Missing("error", f"{where}: {error}")
+    return found or Missing("error", f"{where}: no series of a soak begins there")
 
 
 def nodes_in(folder: str) -> Fact[Snapshot]:

@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from msgspec.structs import replace
 
-from ncclcheck.bench.soak.series_folder import has_series, lines_in
+from ncclcheck.bench.soak.series_folder import has_series, lines_in, start_in
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.soak import USUAL_DROP, SoakPlan, SoakRequest
+from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.units import format_size
-from ncclcheck.timeouts import SOAK_BLOCK_S, VERDICT_S
+from ncclcheck.timeouts import SOAK_BLOCK_S
 
 USUAL_OP, USUAL_BYTES = "all_reduce", 64 << 20
 
 
-def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork, left_s: float) -> Fact[BenchPlan]:
+def refuse_folder(request: SoakRequest | None) -> None:
+    """Nothing, if the folder can be begun or continued as wanted; else UsageError, before any node is met."""
+    if request is None:
+        return
+    begun = start_in(request.folder) if request.resumes or has_series(request.folder) else None
+    if request.resumes and isinstance(begun, Missing):
+        raise UsageError(f"--resume {begun.detail}")
+    if isinstance(begun, Missing):
+        raise UsageError(f"--state {begun.detail}: name another folder")
+    if begun is not None and not request.resumes:
+        raise UsageError(f"--state {request.folder}: it holds a series already: --resume continues it")
+
+
+def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> Fact[BenchPlan]:
     """Return the plan of a benchmark with the soak in it; Missing where the folder does not allow it."""
     own = SoakPlan(
-        min(request.duration_s, max(1.0, left_s - 2 * VERDICT_S)),
+        request.duration_s,  # where --timeout is over before, the watch says so
         request.every_s or SOAK_BLOCK_S,
         request.drop or USUAL_DROP,
-        request.duty,
+        request.duty or 1.0,
         request.until_finding,
     )
     ops, size_bytes = request.ops or (USUAL_OP,), request.size_bytes or USUAL_BYTES
@@ -34,8 +50,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork, left
         return judge
     start = judge.start
     assert start is not None  # noqa: S101 (lines_in)
-    ranks = sum(network.ranks_of.values())
-    if set(start.hosts) != set(network.ranks_of) or len(start.hosts) != ranks:
+    if Counter(start.hosts) != Counter(network.ranks_of):
         return Missing(
             "error", f"the series in {request.folder} is of other nodes, or of other ranks of them"
         )
@@ -51,6 +66,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork, left
         own,
         every_s=request.every_s or before.every_s,
         drop=request.drop or before.drop,
+        duty=request.duty or before.duty,
         first=judge.next_number,
     )
     return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=own)

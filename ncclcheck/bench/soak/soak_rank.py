@@ -36,7 +36,7 @@ from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakPlan, Soa
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
-from ncclcheck.timeouts import SOAK_PART_S
+from ncclcheck.timeouts import SOAK_LONGEST_BLOCK_S, SOAK_PART_S
 
 PAIRS_EVERY = 10  # blocks
 SUSPECT_TURNS = 3  # so each node meets three others, which tells it from them
@@ -70,7 +70,7 @@ def run_soak(rank: BenchRank, plan: SoakPlan, write: Callable[[bytes], None]) ->
         if rank.task.rank == 0:
             write(encode(block) + b"\n")
         lead.take(block)
-        own.rest()
+        own.rest(block)
         number += 1
 
 
@@ -196,11 +196,11 @@ class _OwnSoak:
             times=times_of(times),
         )
 
-    def rest(self) -> None:
+    def rest(self, block: SoakBlock) -> None:
         """Leave the network to others for the part of the time that is theirs."""
         if self._plan.duty < 1.0:
             self._rank.progress.move("waiting")
-            time.sleep(self._plan.every_s * (1 - self._plan.duty))
+            time.sleep(rest_s(self._plan, block))
 
     def _times(self, place: int) -> tuple[list[float], list[SoakTail], dict[int, int]]:
         """Return the times of the block's iterations, the long ones, and how many elements each rank found wrong."""
@@ -259,6 +259,12 @@ class _OwnSoak:
             if is_sound_of_node(counts):
                 found.append(replace(counts, host=rank.task.hosts[number]))
         return tuple(found)
+
+
+def rest_s(plan: SoakPlan, block: SoakBlock) -> float:
+    """Return how long to rest after a block: a round of pairs takes as long as it takes, and has its share, too."""
+    usual_s = plan.every_s * (1 - plan.duty)
+    return usual_s if block.op else min(block.seconds * (1 - plan.duty) / plan.duty, SOAK_LONGEST_BLOCK_S)
 
 
 def _took_s(batch: Sequence[BatchReport]) -> float:

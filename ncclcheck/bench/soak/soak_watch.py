@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
@@ -21,8 +21,10 @@ from ncclcheck.measure.remaining import Standing
 from ncclcheck.measure.soak.lines import is_sound
 from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.benchmarks.soak import (
+    EventKind,
     SoakBlock,
     SoakEnd,
+    SoakEvent,
     SoakLost,
     SoakPlan,
     SoakRequest,
@@ -35,6 +37,7 @@ from ncclcheck.model.fact import Missing
 _ENDED = ("died", "error", "lost")
 _MARKS = "▁▂▃▄▅▆▇█"
 _DRAWN = 24  # blocks
+_Key: TypeAlias = tuple[EventKind, float, tuple[str, ...]]
 _HIGHEST = 1.3  # times the least median fills the sparkline
 
 
@@ -66,7 +69,8 @@ class SoakWatch(BenchWatch):
         record: SoakRecord,
     ) -> None:
         super().__init__(watched, keep, deadlines)
-        self._record, self._taken, self._told = record, 0, 0
+        self._record, self._taken = record, 0
+        self._told = _keys(record.judge.result().events)
         self._began = time.monotonic()
         self._medians: list[float] = []
 
@@ -146,17 +150,21 @@ class SoakWatch(BenchWatch):
             self._record.add(block)
             if block.op is not None:
                 self._medians = [*self._medians[1 - _DRAWN :], block.median_us]
-            self._tell()
-            self._keep(self.result(()))
+            result = self.result(())
+            self._keep(result)
+            self._tell(result.soak.events if result.soak is not None else ())
 
-    def _tell(self) -> None:
-        """Say what happened as soon as it is known."""
-        judge = self._record.judge
-        if judge.events > self._told:
-            self._told = judge.events
-            events = judge.result().events
-            for event in events[-1:]:
+    def _tell(self, events: Sequence[SoakEvent]) -> None:
+        """Say what happened as soon as it is known, each event once, and a drop again when it has a name."""
+        for event in events:
+            key = event.kind, event.from_s, event.hosts
+            if key not in self._told:
+                self._told.add(key)
                 self._say(f"{event.kind}: {event.summary}")
+
+
+def _keys(events: Sequence[SoakEvent]) -> set[_Key]:
+    return {(event.kind, event.from_s, event.hosts) for event in events}
 
 
 def sparkline(values: Sequence[float]) -> str:

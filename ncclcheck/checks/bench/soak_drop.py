@@ -28,7 +28,7 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
     CUSUM (Page 1954) over the medians of blocks, standardised by median and MAD, cut at 4, k 1, h 12, four blocks at
     least, and a guard of `--drop` (ncclcheck/measure/soak/drops.py); the share of false alarms is in
     docs/measurements.md. The node is named by pairs measured before and during the drop. A trend is judged by Theil
-    and Sen from an hour on (ncclcheck/measure/soak/trend.py).
+    and Sen from an hour on (ncclcheck/measure/soak/trend.py); in less than a day it has to lose `--drop` in two hours.
     """
     for event in [*events_of(snapshot, "drop"), *events_of(snapshot, "trend")]:
         yield Finding(

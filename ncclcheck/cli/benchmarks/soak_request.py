@@ -32,13 +32,22 @@ def soak_request(given: Mapping[str, Any]) -> SoakRequest:
         or usual.duration_s,
         every_s=_seconds(given, "every", None, (timeouts.SOAK_LEAST_BLOCK_S, timeouts.SOAK_LONGEST_BLOCK_S)),
         drop=_part(given, "drop", (LEAST_DROP, MOST_DROP)),
-        duty=_part(given, "duty", (LEAST_DUTY, 1.0)) or usual.duty,
+        duty=_part(given, "duty", (LEAST_DUTY, 1.0)),
         ops=given_ops(given),
         size_bytes=_size(given),
         folder=given.get("resume") or given.get("state") or own,
         resumes=resumes,
         until_finding=bool(given.get("until_finding")),
     )
+
+
+def refuse_short(request: SoakRequest, timeout_s: float) -> None:
+    """Nothing, if the run has time for the soak; else UsageError."""
+    if timeout_s <= request.duration_s:
+        raise UsageError(
+            f"--timeout {timeout_s:g} ends the run before the soak of --duration {request.duration_s:g}s is over: "
+            "give a longer one, or leave it out"
+        )
 
 
 def _seconds(
@@ -52,10 +61,14 @@ def _seconds(
     seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
     if not bounds[0] <= seconds <= bounds[1]:
         raise UsageError(
-            f"--{option} {text!r}: expected a time from {bounds[0]:g}s to {bounds[1] / timeouts.HOUR_S:.3g}h, "
+            f"--{option} {text!r}: expected a time from {bounds[0]:g}s to {_words(bounds[1])}, "
             "for example 30s, 10m or 2h"
         )
     return seconds
+
+
+def _words(seconds: float) -> str:
+    return f"{seconds / _UNITS['m']:g}m" if seconds < timeouts.HOUR_S else f"{seconds / timeouts.HOUR_S:.3g}h"
 
 
 def _part(given: Mapping[str, Any], option: str, bounds: tuple[float, float]) -> float | None:

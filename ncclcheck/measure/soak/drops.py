@@ -71,6 +71,10 @@ class DropDetector:
         self._inside: deque[float] = deque(maxlen=REMEMBERED)
         self._last: deque[_Seen] = deque(maxlen=LEAST_RUN)
 
+    def demand(self, drop: float) -> None:
+        """Judge by another least part from now on, as a resumed soak may want."""
+        self._guard = -log(1 - drop)
+
     @property
     def usual_us(self) -> float | None:
         """Return the usual median; None while too few blocks are known."""

@@ -114,6 +114,8 @@ class SoakJudge:
         elif start.at_s > self._last_s:
             self._gap(start.at_s)
         self._start, self._end = start, None
+        for series in self._series.values():
+            series.detector.demand(start.plan.drop)
 
     def _gap(self, until_s: float) -> None:
         """Note that nothing is known since the last block: not measured, or its lines were lost."""

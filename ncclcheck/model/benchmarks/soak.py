@@ -24,7 +24,7 @@ class SoakRequest(Struct, frozen=True, forbid_unknown_fields=True):
     duration_s: float = timeouts.SOAK_S
     every_s: float | None = None
     drop: float | None = None
-    duty: float = 1.0
+    duty: float | None = None
     ops: tuple[Op, ...] = ()
     size_bytes: int | None = None
     folder: str = ""

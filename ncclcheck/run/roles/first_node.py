@@ -8,6 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.soak.soak_plan import refuse_folder
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
@@ -49,11 +50,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     )
     is_second = False
     try:
-        store: Store | Missing
-        if serves_nobody(context):
-            store, way = within_process(MemoryBackend(), 0), NOT_NEEDED
-        else:
-            store, way = _opened(context, knocks, deadline)
+        store, way = _opened(context, knocks, deadline)
         local = local_node(context, prepared)
         local = replace(local, facts=with_master(local.facts, way))
         own, here = own_node(context, local), (context.host,)
@@ -89,8 +86,11 @@ def serves_nobody(context: Context) -> bool:
 def _opened(
     context: Context, knocks: KnockListener | None, deadline: Deadline
 ) -> tuple[Store | Missing, MasterPath]:
-    """Open the store. The bug that this raises is told to the nodes that ask, so that they do not blame the network."""
+    """Open the store, if any. The bug that this raises is told to those that ask: they need not blame the network."""
     try:
+        refuse_folder(context.options.bench.soak)
+        if serves_nobody(context):
+            return within_process(MemoryBackend(), 0), NOT_NEEDED
         return open_store(context, deadline)
     except Exception as error:
         if knocks is not None:

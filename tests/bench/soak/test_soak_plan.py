@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from ncclcheck.bench.soak.soak_plan import USUAL_BYTES, soak_plan
+from ncclcheck.bench.soak.series_folder import FILE
+from ncclcheck.bench.soak.soak_plan import USUAL_BYTES, refuse_folder, soak_plan
 from ncclcheck.bench.soak.soak_record import SoakRecord
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.soak import SoakRequest
+from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
 from tests.soak_builders import HOSTS, soak_block, soak_start
 
@@ -19,7 +22,7 @@ NETWORK = BenchNetwork("gloo", dict.fromkeys(HOSTS, 1), {}, {}, "a test")
 
 
 def planned(request: SoakRequest, network: BenchNetwork = NETWORK) -> Fact[BenchPlan]:
-    return soak_plan(request, PLAN, network, 7200.0)
+    return soak_plan(request, PLAN, network)
 
 
 def test_a_new_soak_has_the_usual_collective_and_size(tmp_path: Path) -> None:
@@ -44,6 +47,15 @@ def test_a_resumed_soak_goes_on_with_what_was_measured(tmp_path: Path) -> None:
         refused = planned(other)
         assert isinstance(refused, Missing)
         assert "is of all_reduce of 1K over gloo" in refused.detail
+    with_duty = replace(soak_start(), plan=replace(soak_start().plan, duty=0.3), at_s=soak_start().at_s + 20)
+    record.begin(replace(with_duty, size_bytes=1 << 10))
+    for duty, expected in ((None, 0.3), (0.5, 0.5)):
+        again = planned(replace(request, duty=duty))
+        assert not isinstance(again, Missing)
+        assert again.soak is not None
+        assert again.soak.duty == expected
+    moved = planned(request, replace(NETWORK, ranks_of={"node01": 2, "node02": 0, "node03": 1, "node04": 1}))
+    assert isinstance(moved, Missing)
     others = planned(request, replace(NETWORK, ranks_of={"node01": 2}))
     assert isinstance(others, Missing)
     assert "other nodes" in others.detail
@@ -55,3 +67,27 @@ def test_a_folder_with_a_series_is_not_begun_anew_and_an_empty_one_not_resumed(t
     refused = planned(SoakRequest(folder=str(tmp_path)))
     assert isinstance(refused, Missing)
     assert "--resume continues it" in refused.detail
+
+
+def test_a_folder_that_cannot_be_used_is_refused_before_the_nodes_meet(tmp_path: Path) -> None:
+    refuse_folder(None)
+    new, there = SoakRequest(folder=str(tmp_path / "new")), SoakRequest(folder=str(tmp_path))
+    refuse_folder(new)
+    with pytest.raises(UsageError, match=r"--resume .*No such file"):
+        refuse_folder(replace(new, resumes=True))
+    (tmp_path / FILE).write_bytes(b"")
+    for request in (there, replace(there, resumes=True)):
+        with pytest.raises(UsageError, match="no series of a soak begins there"):
+            refuse_folder(request)
+    (tmp_path / FILE).unlink()
+    SoakRecord(str(tmp_path)).begin(soak_start())
+    refuse_folder(replace(there, resumes=True))
+    with pytest.raises(UsageError, match="--resume continues it"):
+        refuse_folder(there)
+
+
+def test_the_time_that_was_asked_for_is_not_cut() -> None:
+    plan = planned(SoakRequest(duration_s=9000.0, folder="there"))
+    assert not isinstance(plan, Missing)
+    assert plan.soak is not None
+    assert plan.soak.duration_s == 9000.0

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.bench.point import BenchRank
-from ncclcheck.bench.soak.soak_rank import _Lead
+from ncclcheck.bench.soak.soak_rank import _Lead, rest_s
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan
@@ -84,3 +84,9 @@ def test_a_suspected_drop_repeats_turns_that_were_measured_before() -> None:
             lead.take(SoakBlock(number, 10.0 * number, 10.0, "all_reduce", 9, median_us, median_us))
     assert suspect
     assert suspect <= calm
+
+
+def test_a_round_of_pairs_leaves_time_to_others_too() -> None:
+    plan = replace(SOAK, every_s=10.0, duty=0.2)
+    assert rest_s(plan, SoakBlock(0, 0.0, 4.0)) == pytest.approx(16.0)
+    assert rest_s(plan, SoakBlock(0, 0.0, 2.0, "all_reduce")) == pytest.approx(8.0)

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.bench.soak.series_folder import lines_in
-from ncclcheck.bench.soak.soak_watch import sparkline, watch_of
+from ncclcheck.bench.soak.soak_watch import SoakWatch, sparkline, watch_of
 from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchNetwork
-from ncclcheck.model.benchmarks.soak import SoakRequest
+from ncclcheck.model.benchmarks.soak import NodeCounts, SoakRequest, SoakTail
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from tests.bench.nodes.benches import rank, watched, word
-from tests.soak_builders import PLAN, soak_block
+from tests.soak_builders import PLAN, soak_block, soak_start
 
 pytestmark = pytest.mark.slow
 SOAK = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 1, None, 5.0, True, soak=PLAN)
@@ -81,6 +81,27 @@ def test_a_block_that_was_written_over_is_not_taken_for_another(store: Store, tm
     soak = watch.result(()).soak
     assert soak is not None
     assert soak.blocks == 0
+
+
+def test_each_event_is_said_once(store: Store, tmp_path: Path) -> None:
+    said: list[str] = []
+    request = SoakRequest(folder=str(tmp_path))
+    watch = watch_of(request, watched(store, ORDER, NETWORK, said.append), lambda _: None, DEADLINES)
+    tail, flap = SoakTail(1e6, 1, "late", 9e5), NodeCounts("node01", {"eth0 carrier_changes": 1})
+    blocks = [
+        soak_block(0),
+        soak_block(1, nodes=(flap,)),
+        soak_block(2, tails=(tail,)),
+        soak_block(3, tails=(tail,)),
+    ]
+    for number, block in enumerate(blocks):
+        store.set_document(f"bench/point/{number}", encode(block))
+    store.set("bench/state/11", word(rank(0, phase="measuring"), points=4))
+    assert isinstance(watch, SoakWatch)
+    watch._record.begin(soak_start())
+    watch.look()
+    told = [line for line in said if line.startswith(("tail", "flap"))]
+    assert [line.partition(":")[0] for line in told] == ["flap", "tail"]
 
 
 def test_a_benchmark_has_no_series_and_a_folder_that_cannot_be_is_refused(

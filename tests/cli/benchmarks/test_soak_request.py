@@ -43,6 +43,19 @@ def test_what_is_impossible_is_refused(given: dict[str, Any]) -> None:
         soak_request(given)
 
 
+def test_bounds_are_told_as_people_write_them() -> None:
+    with pytest.raises(UsageError, match=r"from 0\.5s to 10m,"):
+        soak_request({"every": "1h"})
+    with pytest.raises(UsageError, match=r"from 10s to 1[0-9.]*h,"):
+        soak_request({"duration": "9d"})
+
+
+def test_a_timeout_that_cuts_the_soak_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"--timeout 60 .*--duration"):
+        run_options("soak", {"duration": "10m", "timeout": 60.0})
+    assert run_options("soak", {"duration": "10m", "timeout": 900.0}).timeout_s == 900.0
+
+
 def test_the_whole_run_has_time_for_the_soak() -> None:
     options = run_options("soak", {"duration": "10m"})
     assert options.timeout_s > 700

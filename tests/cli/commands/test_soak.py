@@ -28,7 +28,9 @@ def test_a_short_soak_is_inconclusive_and_its_folder_reported(
     assert run_command(["report", str(folder), "--format", "json"]) == 0
     again = json.loads(capsys.readouterr().out)
     assert again["soak"]["blocks"] == report["soak"]["blocks"]
-    assert run_command(["soak", "--state", str(folder), *words]) == 3
-    assert "--resume continues it" in capsys.readouterr().out
+    assert run_command(["soak", "--state", str(folder), *words]) == 2
+    assert "--resume continues it" in capsys.readouterr().err
+    assert run_command(["soak", "--resume", str(tmp_path / "none"), *words]) == 2
+    assert "No such file" in capsys.readouterr().err
     shutil.rmtree(folder)
     assert run_command(["report", str(tmp_path)]) == 2

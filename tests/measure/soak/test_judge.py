@@ -71,6 +71,22 @@ def test_a_resumed_series_has_a_gap_and_the_same_clock() -> None:
     assert not soak.is_finished
 
 
+def test_a_resumed_series_is_judged_by_the_new_drop() -> None:
+    late_s = BEGAN + 400.0
+    for drop, kinds in ((0.05, ["drop"]), (0.3, [])):
+        start = soak_start(late_s)
+        lines = healthy_lines(40)[:-1]
+        lines += [replace(start, plan=replace(start.plan, drop=drop))]
+        lines += [soak_block(n, 1176.0, at_s=BEGAN + 10 * n) for n in range(40, 60)]
+        assert [event.kind for event in soaked(lines).events] == kinds
+
+
+def test_blocks_that_are_not_known_are_a_gap() -> None:
+    lines = healthy_lines(40)
+    del lines[11:21]
+    assert [(gap.from_s, gap.to_s) for gap in soaked(lines).gaps] == [(100.0, 200.0)]
+
+
 def test_the_judge_says_with_which_block_to_go_on() -> None:
     judge = SoakJudge()
     for line in healthy_lines(12):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import cos, exp, pi
 from random import Random
 
 import pytest
@@ -30,3 +31,27 @@ def test_noise_a_step_a_short_series_and_a_gain_are_no_trend() -> None:
     assert trend(series([100.0] * 120 + [130.0] * 120), 0.05) is None
     assert trend(series([100 * (1 + number / 100) for number in range(30)]), 0.05) is None
     assert trend(series([150 - number / 5 for number in range(240)]), 0.05) is None
+
+
+def test_the_rise_of_a_daily_load_is_no_trend_and_a_loss_over_days_is() -> None:
+    random = Random(3)  # noqa: S311 (a sample, no secret)
+    day_s = 86_400.0
+
+    def series(hours: float, swing: float, loss_a_day: float) -> list[SoakSample]:
+        times = [number * 60.0 for number in range(int(hours * 60))]
+        return [
+            SoakSample(
+                at_s,
+                1000
+                * (1 - swing * cos(2 * pi * at_s / day_s))
+                * exp(loss_a_day * at_s / day_s)
+                * random.gauss(1, 0.01),
+                2000.0,
+            )
+            for at_s in times
+        ]
+
+    assert trend(series(8.5, 0.05, 0.0), 0.05) is None
+    assert trend(series(12.0, 0.05, 0.0), 0.05) is None
+    assert trend(series(48.0, 0.0, 0.05), 0.05) is not None
+    assert trend(series(3.0, 0.0, 24 * 0.04), 0.05) is not None
