@@ -84,7 +84,9 @@ def lost_nodes(log: Log) -> tuple[str, ...]:
     told = [
         remark
         for remark in remarks(log, "message", "scheduler-end")
-        if remark.values.get("group") in _LOST_NODE or "node" in remark.values
+        if remark.values.get("group") in _LOST_NODE
+        or "node" in remark.values
+        or (remark.place.host and "because its node has died" in remark.text)
     ]
     named = tuple(dict.fromkeys(remark.values.get("node") or remark.place.host or "" for remark in told))
     return named if len(named) <= _BOTH_ENDS and all(named) else ()
@@ -102,6 +104,13 @@ def stalled(log: Log) -> tuple[str, ...]:
 
 def _ranks(text: str) -> set[int]:
     return {int(number) for number in text.split(",") if number.strip().isdecimal()}
+
+
+def rejected_by_cuda(log: Log) -> tuple[str, ...]:
+    """Return the only host or rank on which NCCL says that a CUDA call failed: such a call concerns that GPU alone."""
+    told = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "cuda-failure"]
+    hosts = {remark.place.host for remark in told}
+    return culprits(log, [told[0].place]) if len(hosts) == 1 and told[0].place.host else ()
 
 
 def closed_it(log: Log) -> tuple[str, ...]:

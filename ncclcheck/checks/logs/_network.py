@@ -24,6 +24,7 @@ _NAME = re.compile(
     r"(?:host(?:name)?:? |')?(?P<other>[\w.-]{1,253})"
 )
 _FEW_NAMES = 2
+_BY_SSH = re.compile(r"\bssh: Could not resolve hostname ", re.IGNORECASE)
 _NO_NAMES = frozenset({"hostname", "not", "name", "lookup", "resolution", "names", "host", "address", "node"})
 _TIMED_OUT = re.compile(r"\b110\b|timed out", re.IGNORECASE)
 _RETRIES_USED = re.compile(r"(?:status=|error )(?:IBV_WC_RETRY_EXC_ERR\()?12\b")
@@ -51,6 +52,10 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
 def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) -> tuple[str, ...]:
     """Return who asked for a name that did not resolve; where no line tells, the names, if they are few."""
     names = sorted(names_in(line for line in lines if isinstance(line, Remark)))
+    if names and len(names) <= _FEW_NAMES and any(_BY_SSH.search(line.text) for line in lines):
+        return _both_forms(
+            names
+        )  # a launcher that reaches a node's address by name: the node is who is missing
     if speakers:
         own_name = any(
             "rp != nullptr" in line.text for line in lines
@@ -58,6 +63,12 @@ def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) 
         return (*speakers, *names) if own_name and len(names) == 1 == len(speakers) else tuple(speakers)
     names = names or sorted({remark.values["address"] for remark in remarks(log, "master-address")})
     return tuple(names) if len(names) <= _FEW_NAMES else ()
+
+
+def _both_forms(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of nodes, a pod's also without its service: both are used for it."""
+    short = [name.partition(".")[0] for name in names]
+    return tuple(dict.fromkeys(form for pair in zip(short, names, strict=True) for form in pair))
 
 
 def is_cluster_name(text: str) -> bool:

@@ -10,7 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
-from ncclcheck.checks.logs._culprits import attributed, closed_it, lost_nodes, stalled, without_a_word
+from ncclcheck.checks.logs._culprits import (
+    attributed,
+    closed_it,
+    lost_nodes,
+    rejected_by_cuda,
+    stalled,
+    without_a_word,
+)
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
 from ncclcheck.checks.logs._works import slowness, unopened, went_on_after
 from ncclcheck.model.events import CommInit, Event, Log, Remark
@@ -79,7 +86,14 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
     missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())
-    whom = lost_nodes(log) or stalled(log) or without_a_word(log) or missing or closed_it(log)
+    whom = (
+        lost_nodes(log)
+        or stalled(log)
+        or without_a_word(log)
+        or missing
+        or closed_it(log)
+        or rejected_by_cuda(log)
+    )
     asked = [replace(suspect, hosts=suspect.hosts or whom) for suspect in open_question]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:

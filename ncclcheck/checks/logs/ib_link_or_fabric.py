@@ -72,7 +72,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "A port of the RDMA fabric is down or failed.",
             [*first, *lost],
-            hosts=culprits(log, [remark.place for remark in first]),
+            hosts=_both_ends(log, first, lost),
             at=(events or lost or first)[0].place,
         )
     elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log):
@@ -108,6 +108,16 @@ def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect:
         at=down[-1].place,
         explains=(),
     )
+
+
+def _both_ends(log: Log, first: Sequence[Remark], lost: Sequence[Remark]) -> tuple[str, ...]:
+    """Return who tells of the failed port and, if it is one host, the one peer that requests did not reach."""
+    near = culprits(log, [remark.place for remark in first])
+    asked = {_address(remark.values.get("address", "")) for remark in lost} - {""}
+    if len(near) != 1 or len(asked) != 1:
+        return near
+    address = asked.pop()
+    return tuple(dict.fromkeys((*near, *(hosts_of_address(log, address)[:1] or (address,)))))
 
 
 def _speaks_for(remark: Remark) -> str:

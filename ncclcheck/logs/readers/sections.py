@@ -14,6 +14,7 @@ _PROMPT = re.compile(
     r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
     r"(?P<named>[A-Za-z][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
+    r"^(?:\([\w.-]{1,40}\) )?\w[\w.-]{0,31}@(?P<home>[A-Za-z][\w.-]{0,253}):~/[^\s$#]{0,200}\s{0,8}[$#] |"
     r"^\w[\w.-]{0,31}@(?P<zsh>[A-Za-z][\w.-]{0,253}) ~ % |"
     r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
 )
@@ -22,7 +23,7 @@ _SHORT_PROMPT = re.compile(
     r"^(?P<named>[A-Za-z][\w.-]{1,62}\d)(?:\$ |# |> )(?:cat |dmesg|nvidia-smi|ibstat|ibv_|systemctl|journalctl|ping |"
     r"tcpdump|ethtool|lsmod|ulimit|getent|free -|lspci|show_gids|ibdev2netdev|py-spy|ip route|"
     r"ip -|ip addr|ss -|df -|ls -)|"
-    r"^(?:[$>#] |\+ )?kubectl (?:-n \S{1,63} )?(?:logs|describe|get|exec)(?: -\S{1,40}){0,3} (?:pods?[ /])?"
+    r"^(?:[$>#] |\+ )?kubectl (?:-n \S{1,63} )?(?:logs|describe|get|exec)(?! pods? -)(?: -\S{1,40}){0,3} (?:pods?[ /])?"
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
 _FIELD = re.compile(
@@ -82,7 +83,7 @@ class Sections:
             self._host, self._until = _CLUSTER_SUFFIX.sub("", match["host"]), None
         elif match := _PROMPT.match(text):
             self._host, self._until = (
-                match["host"] or match["named"] or match["zsh"] or match["reached"],
+                match["host"] or match["named"] or match["zsh"] or match["home"] or match["reached"],
                 None,
             )
         elif match := _SHORT_PROMPT.match(text):
