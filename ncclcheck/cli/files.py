@@ -150,3 +150,8 @@ def _mode(target: Path) -> int:
 
 def _reason(error: Exception) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+
+
+def is_folder(file: str) -> bool:
+    """Return whether it is a folder; what does not answer in time is none, and refused as a file."""
+    return within(USER_FILE_S, os.path.isdir, file) is True

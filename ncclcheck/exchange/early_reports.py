@@ -34,9 +34,10 @@ class EarlyReports:
         if not whole or started < self._rests_until:
             return
         found = store.get_documents(tuple(waiting)[:whole], thorough=False)
-        self._rests_until = time.monotonic() + _RESTS * (time.monotonic() - started)
+        asked_s = time.monotonic() - started
         for key, data in found.items():
             self.take(waiting[key], data)
+        self._rests_until = time.monotonic() + _RESTS * asked_s
 
     def gather(self, store: Store, tickets: Collection[int], deadline: Deadline) -> dict[int, bytes]:
         """Return the documents of these tickets that are there by the deadline."""

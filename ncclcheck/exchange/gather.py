@@ -240,13 +240,16 @@ def _gathered(
         started = time.monotonic()
         thorough = deadline.passed or started - looked > pause_s
         found = store.get_documents(tuple(waiting), thorough=thorough)
-        now = time.monotonic()
+        asked_s = time.monotonic() - started
         for name, data in found.items():
             take(waiting.pop(name), data)
+        now = (
+            time.monotonic()
+        )  # what is taken is decoded, too: of thousands that takes a while, and others arrive
         if thorough or found:
             looked = now
         if thorough:  # it asks for each: of thousands it may not take most of the time
-            pause_s = max(timeouts.THOROUGH_LOOK_S, _RESTS * (now - started))
+            pause_s = max(timeouts.THOROUGH_LOOK_S, _RESTS * asked_s)
         arrived = now if found else arrived
         if not waiting or store.lost is not None:
             break

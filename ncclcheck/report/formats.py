@@ -65,7 +65,7 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
         from ncclcheck.report.matrix.matrix_csv import to_csv
         from ncclcheck.report.trials.tuner_csv import to_tuner_csv
 
-        return lambda report: to_csv(report) if report.bench is None else to_tuner_csv(report)
+        return lambda report: to_csv(report) if report.matrix is not None else to_tuner_csv(report)
     if format_ == "html":
         from ncclcheck.report.html.html import to_html
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import count
@@ -243,6 +244,22 @@ def test_answers_that_still_arrive_at_the_deadline_are_waited_for() -> None:
     slow = DeadlineStore(SlowBackend(), 0)
     found = gather_answers(slow, range(20), lambda ticket: f"facts/{ticket}", Deadline(60).within(0.1))
     assert len(found) == 20
+
+
+def test_to_read_what_came_for_long_is_no_silence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeouts, "STILL_ARRIVING_S", 1.0)
+    store.set_document("facts/0", b"0")
+    later = threading.Timer(1.8, store.set_document, ("facts/1", b"1"))
+
+    def read(ticket: int, _data: bytes) -> None:
+        if ticket == 0:
+            later.start()
+            time.sleep(1.3)
+
+    found = gather_answers(
+        store, [0, 1], lambda ticket: f"facts/{ticket}", Deadline(60).within(0.1), read=read
+    )
+    assert set(found) == {0, 1}
 
 
 def test_they_are_not_waited_for_beyond_the_whole() -> None:

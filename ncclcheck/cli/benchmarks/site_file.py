@@ -8,7 +8,6 @@ from typing import Any
 
 from ncclcheck.cli.files import read_text
 from ncclcheck.facts.bounded_call import within
-from ncclcheck.measure.matrix.topology_file import parse_topology
 from ncclcheck.model.benchmarks.site_topology import SiteTopology
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
@@ -29,6 +28,10 @@ def site_topology(command: str, given: Mapping[str, Any], environ: Mapping[str, 
         return NOT_GIVEN
     file = given.get("topology")
     if file:
+        from ncclcheck.measure.matrix.topology_file import (
+            parse_topology,
+        )  # PyYAML, which no other command needs
+
         return parse_topology(read_text(file, _OPTION), f"{_OPTION} {file}")
     if given.get("from_"):
         return NOT_GIVEN
@@ -46,6 +49,8 @@ def _find(folders: list[str]) -> str:
 
 
 def _read_found(file: str) -> Fact[SiteTopology]:
+    from ncclcheck.measure.matrix.topology_file import parse_topology
+
     try:
         return parse_topology(read_text(file, "the topology file"), file)
     except UsageError as error:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timezone
 
 from msgspec.structs import replace
 
 from ncclcheck.bench.soak.series_folder import lines_in, nodes_in, saved_soak
 from ncclcheck.cli.documents import SAVED_KIND
-from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import SCHEMA_VERSION, Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.report.build import this_tool
-from ncclcheck.timeouts import USER_FILE_S
-
-
-def is_folder(file: str) -> bool:
-    """Return whether it is a folder; what does not answer in time is none, and refused as a file."""
-    return within(USER_FILE_S, os.path.isdir, file) is True
 
 
 def report_of_folder(folder: str) -> Report:

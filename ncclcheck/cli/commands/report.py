@@ -154,10 +154,12 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
 
 def _report_in(file: str, reader: SharedReader | None = None) -> Report:
     """Return the report in `file`, or build it from the run that the file holds. Raises UsageError."""
-    from ncclcheck.cli.benchmarks.soak_folder import is_folder, report_of_folder
     from ncclcheck.cli.documents import load, load_saved
+    from ncclcheck.cli.files import is_folder
 
     if is_folder(file):
+        from ncclcheck.cli.benchmarks.soak_folder import report_of_folder
+
         return report_of_folder(file)
     from ncclcheck.model.report import Report as ReportDocument
 

@@ -10,7 +10,8 @@ import pytest
 
 from ncclcheck.bench.soak.soak_record import SoakRecord
 from ncclcheck.cli.benchmarks import soak_folder
-from ncclcheck.cli.benchmarks.soak_folder import is_folder, report_of_folder
+from ncclcheck.cli.benchmarks.soak_folder import report_of_folder
+from ncclcheck.cli.files import is_folder
 from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakStart
 from ncclcheck.model.errors import UsageError
 from tests.hardware_builders import rdma_cluster as cluster
