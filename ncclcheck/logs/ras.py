@@ -235,14 +235,8 @@ def _of_text(lines: Sequence[str]) -> RasStatus:
 
 
 def log_of(before: RasStatus, now: RasStatus, name: str, size_bytes: int) -> Log:
-    """Return two answers of one server as a log: only what did not move between them is a hang.
-
-    Counts that grew are work, as the steps of a training are.
-    """
-    events = tuple(_events(before, now, name))
-    grew = any(isinstance(event, Remark) and event.topic == "harmless" for event in events)
-    works: dict[str, tuple[int, ...]] = {name: (0,)} if grew else {}
-    return Log(files=(LogFile(name, size_bytes, 0),), events=events, works=works)
+    """Return two answers of one server as a log: only what did not move between them is a hang."""
+    return Log(files=(LogFile(name, size_bytes, 0),), events=tuple(_events(before, now, name)))
 
 
 def has_advanced(before: RasStatus, now: RasStatus) -> bool:

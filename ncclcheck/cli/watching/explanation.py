@@ -52,6 +52,5 @@ def _with_ras(log: Log, folder: Path) -> Log:
         except DecodeError:
             return log
         told = log_of(answers[0], answers[1], str(now), now.stat().st_size)
-        works = {**log.works, **told.works}
-        return replace(log, files=(*log.files, *told.files), events=(*log.events, *told.events), works=works)
+        return replace(log, files=(*log.files, *told.files), events=(*log.events, *told.events))
     return log

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.bench.soak.soak_record import SoakRecord
-from ncclcheck.cli.benchmarks import soak_folder
+from ncclcheck.cli import files
 from ncclcheck.cli.benchmarks.soak_folder import report_of_folder
 from ncclcheck.cli.files import is_folder
 from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakStart
@@ -56,7 +56,7 @@ def test_a_name_that_is_too_long_and_a_mount_that_hangs_are_no_folder(
 ) -> None:
     assert not is_folder("x" * 300)
     held = threading.Event()
-    monkeypatch.setattr(soak_folder, "USER_FILE_S", 0.1)
+    monkeypatch.setattr(files, "USER_FILE_S", 0.1)
     monkeypatch.setattr(os.path, "isdir", lambda _: held.wait(60))
     assert not is_folder("there")
     held.set()
