@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from ncclcheck import timeouts
@@ -128,18 +128,37 @@ class TcpStore(DeadlineStore):
         return answer if isinstance(answer, Missing) else None
 
 
+_one_import = threading.Lock()  # several threads wait for the one import
+
+
 def load_torch() -> bool:
     """Import torch's store: worth doing early, in a thread, since it takes seconds."""
     # torch prints a warning per connection where reverse DNS cannot answer, and a C++ stack where a foreign program
     # answers: what matters of it is in our own report.
     if not _HAS_READ_IT:
         os.environ.setdefault(_LOG_LEVEL, "FATAL")
+    with _one_import:
+        failed = _failed_import()
+    if failed is not None:
+        raise failed
+    return True
+
+
+@cache
+def _failed_import() -> Exception | None:
+    """Return why torch cannot be imported, or None once it is.
+
+    It is tried once: a second attempt after one that failed reads freed memory and may end the process by SIGSEGV,
+    since torch._C adds its methods again to the list that the first module points into (torch/csrc/Module.cpp).
+    """
     why_not = None if "torch" in sys.modules else why_not_importable()
     if why_not is not None:
-        raise (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
-    from torch.distributed import TCPStore
-
-    return TCPStore is not None
+        return (ImportError if why_not.missing == "unsupported" else MemoryError)(why_not.detail)
+    try:
+        from torch.distributed import TCPStore  # noqa: F401
+    except Exception as error:  # whatever its modules and libraries raise
+        return error
+    return None
 
 
 def hands_over() -> bool:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import torch.distributed
@@ -209,3 +213,25 @@ def test_a_port_on_which_another_program_listens_meanwhile_is_in_use() -> None:
         found = serve(held, "run/", Deadline(30))
     assert isinstance(found, Missing)
     assert "EADDRINUSE" in found.detail
+
+
+def test_a_torch_that_cannot_be_imported_is_tried_once(tmp_path: Path) -> None:
+    package = tmp_path / "torch" / "__init__.py"
+    package.parent.mkdir()
+    package.write_text("print('tried', flush=True)\nraise RuntimeError('no devices')\n")
+    program = (
+        "from ncclcheck.exchange.deadline import Deadline\n"
+        "from ncclcheck.exchange.store.tcp import loaded_torch\n"
+        "for _ in range(2): print(loaded_torch(Deadline(30)))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[3]}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    first, *told = ended.stdout.splitlines()
+    assert (first, len(told), len(set(told))) == ("tried", 2, 1), ended.stdout
+    assert "torch cannot be imported: RuntimeError: no devices" in told[0]
