@@ -5,7 +5,7 @@ What is found here accuses no node. A message that does not fit the others is le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -40,13 +40,24 @@ def without_ghosts(
 
 
 def replaced_reports(
-    members: tuple[Member, ...], reports: Mapping[int, bytes], announcements: Mapping[int, bytes]
+    members: tuple[Member, ...],
+    reports: Mapping[int, bytes],
+    announcements: Mapping[int, bytes],
+    again: Callable[[int, str], bytes | None] = lambda *_: None,
 ) -> tuple[dict[int, bytes], tuple[Contested, ...]]:
-    """Return the reports that are those which their nodes announced; and the places of the others."""
+    """Return the reports that are those which their nodes announced; and the places of the others.
+
+    `again` reads the report of a ticket once more, and returns it if it has this digest: what somebody wrote before the
+    node did is then replaced by what the node wrote.
+    """
     kept, contested = dict(reports), []
     for member in members:
         report, announced = reports.get(member.ticket), _announced(announcements.get(member.ticket))
         if report is None or announced is None or announced.facts in ("", digest_of(report)):
+            continue
+        own = again(member.ticket, announced.facts)
+        if own is not None:
+            kept[member.ticket] = own
             continue
         del kept[member.ticket]
         said = "the facts in its place are not those that it announced"

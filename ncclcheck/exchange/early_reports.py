@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Collection
 
-from ncclcheck.exchange.deadline import Deadline
+from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.node_report import ReportReader
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import TOGETHER, Store
+from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 
 _RESTS = 4  # a look at thousands of keys is followed by a pause that is so many times as long
@@ -44,6 +46,17 @@ class EarlyReports:
         late = [ticket for ticket in tickets if ticket not in self.documents]
         gather_answers(store, late, keys.facts, deadline, read=self.take)
         return {ticket: self.documents[ticket] for ticket in tickets if ticket in self.documents}
+
+    def again(self, store: Store, ticket: int, digest: str, deadline: Deadline) -> bytes | None:
+        """Return the document of a ticket that has this digest, as soon as it is there; None if it is not in time."""
+        for _ in polls(deadline):
+            data = store.get_document(keys.facts(ticket))
+            if not isinstance(data, Missing) and digest_of(data) == digest:
+                self.take(ticket, data)
+                return data
+            if store.lost is not None:
+                break
+        return None
 
     def take(self, ticket: int, data: bytes) -> None:
         """Keep the document of a ticket, and what it says."""

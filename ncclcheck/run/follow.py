@@ -55,6 +55,7 @@ class OrderReader:
 
     def __init__(self, participant: Participant) -> None:
         self._store, self._bounds, self._say = participant.store, participant.bounds, participant.context.say
+        self._options = participant.context.options
         self._vouch, self._is_further_rank = participant.vouch, participant.local is None
         self._next = 0
         self._told: list[tuple[str, str]] = []
@@ -104,8 +105,9 @@ class OrderReader:
             reason = str(error)[:LONGEST_REASON]
         else:
             step = step_of(order)
-            reason = f"{step.name}: given {step.most_given + 1} times, {step.most_given} are accepted"
-            if self._given[step.name] < step.most_given:
+            most = step.most_given(self._options)
+            reason = f"{step.name}: given {most + 1} times, and this node's own command asks for {most}"
+            if self._given[step.name] < most:
                 reason = self._vouch(order)[:LONGEST_REASON] if isinstance(order, Finish) else ""
             if not reason:
                 self._given[step.name] += 1

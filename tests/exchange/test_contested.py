@@ -51,6 +51,20 @@ def test_facts_that_are_not_those_announced_are_left_out() -> None:
         assert replaced_reports((FIRST, SECOND), reports, silent) == (reports, ())
 
 
+def test_facts_that_are_those_announced_when_they_are_read_again_are_taken() -> None:
+    own = digest_of(b"facts")
+    asked: list[tuple[int, str]] = []
+
+    def again(ticket: int, digest: str) -> bytes:
+        asked.append((ticket, digest))
+        return b"facts"
+
+    found = {1: b"facts", 2: b"forged"}
+    told = {1: announced(own), 2: announced(own)}
+    assert replaced_reports((FIRST, SECOND), found, told, again) == ({1: b"facts", 2: b"facts"}, ())
+    assert asked == [(2, own)]
+
+
 def test_who_was_told_another_nonce_is_not_of_this_run() -> None:
     hellos = {ticket: Hello("1", "1", "h", launch(0), run) for ticket, run in ((1, "a"), (2, "a"), (3, "b"))}
     assert list(of_another_run(hellos, 1)) == [3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from ncclcheck.exchange.deadline import Deadline
@@ -11,6 +13,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import TOGETHER, Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
+from ncclcheck.exchange.store.recording import digest_of
 from ncclcheck.model.errors import DecodeError
 from tests.fact_builders import node_facts
 
@@ -58,3 +61,17 @@ def test_what_is_no_report_is_refused_when_it_is_read(store: Store, reports: Ear
 def test_another_document_than_the_one_that_came_early_is_read_itself(reports: EarlyReports) -> None:
     reports.take(1, message(0))
     assert reports.read(1, message(1)) == (node_facts(1, 2), ())
+
+
+def test_a_report_is_read_again_until_it_is_the_one_that_was_announced(
+    store: Store, reports: EarlyReports
+) -> None:
+    own, digest = message(1), digest_of(message(1))
+    reports.take(1, message(0))
+    store.set_document(keys.facts(1), message(0))
+    assert reports.again(store, 1, digest, Deadline(0.1)) is None
+    later = threading.Timer(0.1, store.set_document, (keys.facts(1), own))
+    later.start()
+    assert reports.again(store, 1, digest, Deadline(30)) == own
+    assert reports.documents[1] == own
+    later.join()

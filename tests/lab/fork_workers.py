@@ -100,11 +100,18 @@ def _serve(control: socket.socket) -> list[str] | None:
         if not message:
             os._exit(0)
         request = json.loads(message)
+        led, leads = os.pipe()
         pid = _fork_sibling()
         if pid == 0:
+            os.setsid()
+            os.close(leads)
             control.detach()
             return _become(request, descriptors)
-        for descriptor in descriptors:
+        os.close(leads)
+        os.read(
+            led, 1
+        )  # it leads its group, as a new process does whose start has returned, and can be killed with it
+        for descriptor in (led, *descriptors):
             os.close(descriptor)
         control.send(str(pid).encode())
 
@@ -132,7 +139,6 @@ def _fork_sibling() -> int:
 
 def _become(request: Mapping[str, Any], descriptors: Sequence[int]) -> list[str]:
     argv: list[str] = request["argv"]
-    os.setsid()
     take_descriptors(list(descriptors), [0, 1, 2, *request["pass_fds"]])
     os.chdir(request["cwd"])
     os.environ.clear()

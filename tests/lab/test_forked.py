@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.lab.forked import Program
+from tests.lab.forked import REPOSITORY, Program
 from tests.lab.launched import start, told
 from tests.lab.nodes import PYTHON, Lab, Node
 
@@ -173,3 +174,28 @@ def test_a_forked_worker_is_its_agents_child_and_looks_like_a_new_one(lab: LabOf
     running["node1"].signal(signal.SIGINT)
     assert {one.code for one in told(two, running, 60).values()} == {130}
     assert two.leftovers() == ()
+
+
+# The worker's setsid takes a while, as on a machine without a free core.
+_LEADS = """
+import os, subprocess, sys, time
+from tests.lab import fork_workers
+setsid = os.setsid
+os.setsid = lambda: (time.sleep(0.3), setsid())
+if fork_workers.begin() is not None:
+    time.sleep(60)
+pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+argv = [sys.executable, "-m", "ncclcheck.bench.worker"]
+worker = subprocess.Popen(argv, env=dict(os.environ), start_new_session=True, **pipes)
+print(os.getpgid(worker.pid) == worker.pid)
+worker.kill()
+worker.wait()
+"""
+
+
+def test_a_forked_worker_leads_its_group_as_soon_as_its_agent_knows_it() -> None:
+    """Else the agent would kill a group that is not there yet, and the worker would live on."""
+    done = subprocess.run(
+        [PYTHON, "-c", _LEADS], cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -12,6 +12,8 @@ from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan
+from ncclcheck.model.bench_setup import BenchRequest
+from ncclcheck.model.benchmarks.trials import TryRequest
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
@@ -151,7 +153,28 @@ def test_node_0_gives_an_order_of_a_kind_once(store: Store) -> None:
     assert steps.next(Deadline(5)) == (0, RecountOrder())
     lost = steps.next(Deadline(0.3))
     assert isinstance(lost, Missing)
-    assert "recount: given 2 times, 1 are accepted" in lost.detail
+    assert "recount: given 2 times, and this node's own command asks for 1" in lost.detail
+
+
+def bench_order(name: str) -> BenchOrder:
+    plan = BenchPlan("gloo", ("all_reduce",), (1 << 10,), "float32", 0, 2, 5.0, verify=True)
+    return BenchOrder(plan, 2, ("node01", "node02"), {"2": 1}, {"2": 1}, {}, "n", 30.0, name)
+
+
+@pytest.mark.parametrize(("tries", "accepted"), [(None, 1), (TryRequest(({"NCCL_ALGO": "Ring"},)), 3)])
+def test_only_a_node_that_was_started_with_try_starts_several_sets_of_workers(
+    store: Store, tries: TryRequest | None, accepted: int
+) -> None:
+    for number in range(3):
+        give(store, number, bench_order(f"try-{number + 1}"))
+    options = RunOptions("bench", bench=BenchRequest(tries=tries))
+    context = Context(options, {}, launch(0, 2), "node01", Deadline(60), lambda _: None)
+    steps = OrderReader(Participant(context, store, 2, ""))
+    for number in range(accepted):
+        assert steps.next(Deadline(5)) == (number, bench_order(f"try-{number + 1}"))
+    assert isinstance(steps.next(Deadline(0.2)), Missing)
+    told = {refused.reason for refused in refused_orders(store, {2: "node2"})}
+    assert told == (set() if tries else {"bench: given 2 times, and this node's own command asks for 1"})
 
 
 def test_of_many_refused_orders_some_are_told(store: Store) -> None:

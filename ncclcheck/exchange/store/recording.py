@@ -22,7 +22,7 @@ def judged_messages(digests: Mapping[str, str]) -> dict[str, str]:
 
 
 class RecordingStore:
-    """The store `inner`. State: the digest of each document as it was first read, and last written."""
+    """The store `inner`. State: the digest of each document as it was last read, and last written."""
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner
@@ -83,5 +83,5 @@ class RecordingStore:
 
     def _noted(self, key: str, document: bytes | Missing) -> bytes | Missing:
         if not isinstance(document, Missing):
-            self.read.setdefault(key, digest_of(document))
+            self.read[key] = digest_of(document)
         return document

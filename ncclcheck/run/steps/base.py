@@ -15,6 +15,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.local_node import LocalNode
+from ncclcheck.run.options import RunOptions
 
 if TYPE_CHECKING:
     from ncclcheck.run.session import Session
@@ -100,7 +101,7 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     answer: type[AnswerT] | None = None
     follow: Callable[[Participant, OrderT], AnswerT | Missing | None] | None = None
     faults: Callable[[OrderT, Bounds], Iterator[str]] = nothing_refused
-    most_given: int = 1  # how often the coordinator gives this order at most
+    most_given: Callable[[RunOptions], int] = lambda _: 1  # how often a node's own words ask for it
     limit_bytes: int = FACTS_LIMIT_BYTES  # of an answer
     by_ranks: Callable[[OrderT], Collection[str]] = (
         lambda _: ()

@@ -150,6 +150,6 @@ BENCH: Step[BenchOrder, None] = Step(
     order=BenchOrder,
     follow=_follow,
     faults=_faults,
-    most_given=MOST_SETS,
+    most_given=lambda options: 1 if options.bench.tries is None else MOST_SETS,
     by_ranks=lambda order: order.count,
 )

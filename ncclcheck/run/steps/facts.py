@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.exchange.announcements import announce_self
 from ncclcheck.exchange.contested import of_another_run, replaced_reports, without_ghosts
-from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, SCHEMA, TOOL_VERSION, read_message
@@ -27,7 +28,7 @@ from ncclcheck.model.snapshot import Node, RankPlace, Refused, Silent, Snapshot
 from ncclcheck.run.local_node import with_master
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Participant, Step
-from ncclcheck.timeouts import FACTS_ANSWER_S
+from ncclcheck.timeouts import ANSWER_S, FACTS_ANSWER_S
 
 
 class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -83,8 +84,13 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     alien = {member.ticket: alien[member.ticket] for member in members if member.ticket in alien}
     members = tuple(member for member in members if member.ticket not in alien)
     asked = one_per_place(members)
-    told = gather_answers(session.store, [member.ticket for member in asked], keys.announced, Deadline(0.0))
-    found, replaced = replaced_reports(asked, found, told)
+    agents = [member.ticket for member in asked if member.launch.is_agent and member.ticket in found]
+    deadline = session.deadline.within(
+        ANSWER_S
+    )  # who reported has announced: what is absent is late or erased
+    told = gather_answers(session.store, agents, keys.announced, deadline)
+    again = partial(session.state.reports.again, session.store, deadline=deadline)
+    found, replaced = replaced_reports(asked, found, told, again)
     hellos_refused = {**session.state.arrivals.refused, **alien}.items()
     refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
     reading = _ReportReader(refused, session.state.reports)

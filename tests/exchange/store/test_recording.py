@@ -9,7 +9,7 @@ from ncclcheck.exchange.store.recording import RecordingStore, digest_of
 from ncclcheck.model.fact import Missing
 
 
-def test_the_first_reading_and_the_last_writing_are_remembered() -> None:
+def test_the_last_reading_and_the_last_writing_are_remembered() -> None:
     inner = DeadlineStore(MemoryBackend(), 7)
     store = RecordingStore(inner)
     assert store.port == 7
@@ -18,7 +18,7 @@ def test_the_first_reading_and_the_last_writing_are_remembered() -> None:
     assert store.get_document("facts/1") == b"mine"
     inner.set_document("facts/1", b"forged")
     assert store.wait_document("facts/1", Deadline(1)) == b"forged"
-    assert store.read == {"facts/1": digest_of(b"mine")}
+    assert store.read == {"facts/1": digest_of(b"forged")}
     store.set_document("answer/0/1", b"a")
     store.set_document("answer/0/1", b"b")
     assert store.written == {"answer/0/1": digest_of(b"b")}
