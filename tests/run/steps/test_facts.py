@@ -20,7 +20,6 @@ from ncclcheck.run.steps.facts import read_members
 from tests.bench.nodes.benches import session
 from tests.fact_builders import launch, node_facts
 
-
 MEMBERS = (Member(101, launch(0, 2), "node1"), Member(102, launch(1, 2), "node2"))
 
 
