@@ -6,12 +6,13 @@ import shlex
 from typing import Literal, TypeAlias, get_args
 
 from ncclcheck.model.benchmarks.isolation import BadNode
+from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.report import Report
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.text.plain import plain
 
 NodeList: TypeAlias = Literal["exclude", "hosts", "hostfile", "drain-slurm", "cordon"]
 NODE_LISTS: tuple[NodeList, ...] = get_args(NodeList)
+LEFT_OUT = "# a node is left out: what it calls itself is no host name"
 _WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 
 
@@ -25,28 +26,37 @@ def node_list(report: Report, kind: NodeList) -> str:
     """Return the list, which ends with a new line; nothing where it has no entry.
 
     exclude: the bad nodes as Slurm and ClusterShell write them. hosts: the others, likewise. hostfile: the others, one
-    per line. drain-slurm, cordon: a command for each bad node.
+    per line. drain-slurm, cordon: a command for each bad node. A node whose name is no host name is in none of them:
+    there it would mean something else, such as all nodes.
     """
     bad = bad_nodes(report)
     left_out = {node.host for node in bad}
-    others = [node.host for node in report.nodes if node.host not in left_out]
-    if kind == "exclude":
-        lines = [fold_hosts(left_out)] if left_out else []
-    elif kind == "hosts":
-        lines = [fold_hosts(others)] if others else []
+    others = host_words(node.host for node in report.nodes if node.host not in left_out)
+    if kind in ("exclude", "hosts"):
+        listed = host_words(left_out) if kind == "exclude" else others
+        lines = [fold_hosts(listed)] if listed else []
     elif kind == "hostfile":
-        lines = [plain(host) for host in others]
-    elif kind == "drain-slurm":
-        lines = [drain_command(node) for node in bad]
+        lines = others
     else:
-        lines = [f"kubectl cordon {_word(node.host)}" for node in bad]
+        command = drain_command if kind == "drain-slurm" else cordon_command
+        lines = [command(node) if is_host_word(node.host) else LEFT_OUT for node in bad]
     return "".join(f"{text}\n" for text in lines)
+
+
+def unlisted(report: Report) -> tuple[str, ...]:
+    """Return the names of the nodes that no list has, since they are no host names."""
+    return tuple(node.host for node in report.nodes if not is_host_word(node.host))
+
+
+def cordon_command(node: BadNode) -> str:
+    """Return the command that keeps further pods from a node."""
+    return f"kubectl cordon {node.host}"
 
 
 def drain_command(node: BadNode) -> str:
     """Return the command that drains a node in Slurm, with the reason."""
     reason = shlex.quote(f"ncclcheck isolate: {reason_of(node)}")
-    return f"scontrol update NodeName={_word(node.host)} State=DRAIN Reason={reason}"
+    return f"scontrol update NodeName={node.host} State=DRAIN Reason={reason}"
 
 
 def reason_of(node: BadNode) -> str:
@@ -56,7 +66,3 @@ def reason_of(node: BadNode) -> str:
     parts = [("sends", node.sends), ("receives", node.receives)]
     ways = [f"{way} {part:.0%}" for way, part in parts if part is not None]
     return f"slow, {' and '.join(ways)} of usual" if ways else "slow"
-
-
-def _word(host: str) -> str:
-    return shlex.quote(plain(host))

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.report import Report
-from ncclcheck.report.node_lists import NodeList, bad_nodes, node_list
+from ncclcheck.report.node_lists import LEFT_OUT, NODE_LISTS, NodeList, bad_nodes, node_list, unlisted
 from tests.isolation_builders import HUNG, SLOW, isolate_report
+from tests.report.hostile import NO_HOST_WORDS
 
 
 def report(*nodes: BadNode) -> Report:
@@ -41,6 +42,12 @@ def test_a_node_that_is_bad_at_times_is_not_left_out() -> None:
     assert node_list(report(), "exclude") == ""
 
 
-def test_a_hostile_name_is_one_word() -> None:
-    evil = replace(SLOW, host="x;rm -rf /\x1b[2J")
-    assert len(shlex.split(node_list(report(evil), "cordon"))) == 3
+@pytest.mark.parametrize("name", NO_HOST_WORDS)
+@pytest.mark.parametrize("kind", NODE_LISTS)
+def test_a_name_that_means_something_else_is_in_no_list(kind: NodeList, name: str) -> None:
+    made = report(replace(SLOW, host=name), HUNG)
+    made = replace(made, nodes=(*made.nodes, replace(made.nodes[0], host=name)))
+    text = node_list(made, kind)
+    usual = node_list(report(HUNG), kind)
+    assert text in (usual, f"{LEFT_OUT}\n{usual}")
+    assert unlisted(made) == (name,)

@@ -12,6 +12,7 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, PairIsolation, PairRate
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.formats.host_words import is_host_word
 from ncclcheck.model.snapshot import Snapshot
 
 _DIRECTION = {
@@ -47,8 +48,20 @@ def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "e
                 _about(node, isolation),
                 (node.host,),
                 tuple(_evidence(isolation, node.host)),
-                (Fix(f"leave {node.host} out of the job", (f"srun --exclude={node.host} ...",)),),
+                (leave_out(node.host),),
             )
+
+
+def leave_out(host: str) -> Fix:
+    """Return the fix that leaves the node out; without a command where its name means something else in one."""
+    command = (f"srun --exclude={host} ...",) if is_host_word(host) else ()
+    return Fix(f"leave {host} out of the job", command)
+
+
+def compare_paths(to_host: str) -> Fix:
+    """Return the fix of a slow path to that node."""
+    command = (f"tracepath {to_host}",) if is_host_word(to_host) else ()
+    return Fix("compare the routes, cables and switch ports of the two nodes", command)
 
 
 def _about(node: BadNode, isolation: PairIsolation) -> str:
@@ -111,12 +124,7 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
                 Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
                 for number, pair in pairs[:_LISTED]
             ),
-            (
-                Fix(
-                    "compare the routes, cables and switch ports of the two nodes",
-                    (f"ip route get {link.to_host}",),
-                ),
-            ),
+            (compare_paths(link.to_host),),
         )
 
 

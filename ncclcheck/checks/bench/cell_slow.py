@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.bench._isolation import compare_paths
 from ncclcheck.checks.bench._matrix import SOURCE, not_judged, open_paths, unmeasured, unmeasured_pairs
 from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.finding import Evidence, Finding
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -19,7 +20,7 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
     A ring or tree that uses this path is as slow as the path.
 
     ## How to fix
-    Compare the routes of the two nodes (`ip route get`), their cables and switch ports.
+    Compare the routes of the two nodes (`tracepath`), their cables and switch ports.
 
     ## Source
     Every pair of up to 64 nodes (of more with `--full`) is measured once with all others; what was slow is measured
@@ -42,12 +43,7 @@ def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
                     (path.from_host, path.to_host), "rate", reached, f"{path.usual_gbit_s:.3g} Gbit/s", SOURCE
                 ),
             ),
-            (
-                Fix(
-                    "compare the routes, cables and switch ports of the two nodes",
-                    (f"ip route get {path.to_host}",),
-                ),
-            ),
+            (compare_paths(path.to_host),),
         )
     if matrix is not None:
         yield from not_judged(matrix)

@@ -17,7 +17,7 @@ def link_slow(snapshot: Snapshot) -> Iterator[Answer]:
     A ring or tree that uses this path is as slow as the path.
 
     ## How to fix
-    Compare the routes of the two nodes (`ip route get`), their cables and switch ports, and the firewall rules for each
+    Compare the routes of the two nodes (`tracepath`), their cables and switch ports, and the firewall rules for each
     other. Few pairs are tested: another bad path may exist.
 
     ## Source

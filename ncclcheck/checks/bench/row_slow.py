@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.checks.bench._isolation import leave_out
 from ncclcheck.checks.bench._matrix import SOURCE, not_judged, unmeasured
 from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.benchmarks.matrix import MatrixNode
-from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.finding import Evidence, Finding
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -39,7 +40,7 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
                     (node.host,), "its paths", node.detail or about, "as fast as those of other nodes", SOURCE
                 ),
             ),
-            (Fix(f"leave {node.host} out of the job", (f"srun --exclude={node.host} ...",)),),
+            (leave_out(node.host),),
         )
     if matrix is not None:
         yield from not_judged(matrix)

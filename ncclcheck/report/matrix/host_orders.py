@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Literal, TypeAlias, get_args
 
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
+from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.report import Report
+from ncclcheck.report.node_lists import LEFT_OUT
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
 
@@ -27,12 +28,12 @@ def host_order(report: Report, kind: HostOrder) -> str:
     if kind == "hostfile":
         named = {node.host for node in matrix.nodes}
         hosts = [host for leaf in matrix.leaves for host in leaf.hosts]
-        lines = [plain(host) for host in (*hosts, *matrix.apart) if host not in named]
+        lines = host_words(host for host in (*hosts, *matrix.apart) if host not in named)
     elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
         lines = ["# flat: no leaves were found that a job could feel"]
     elif kind == "labels":
         lines = [
-            f"kubectl label node {shlex.quote(plain(host))} {LABEL}={leaf.name}"
+            f"kubectl label node {host} {LABEL}={leaf.name}" if is_host_word(host) else LEFT_OUT
             for leaf in matrix.leaves
             for host in leaf.hosts
         ]
@@ -47,7 +48,7 @@ def _header(report: Report, matrix: FabricMatrix) -> str:
 
 
 def _slurm(matrix: FabricMatrix, kind: HostOrder) -> list[str]:
-    if kind == "slurm-block":
-        return [f"BlockName={leaf.name} Nodes={fold_hosts(leaf.hosts)}" for leaf in matrix.leaves]
-    leaves = [f"SwitchName={leaf.name} Nodes={fold_hosts(leaf.hosts)}" for leaf in matrix.leaves]
-    return [*leaves, f"SwitchName=spine Switches={fold_hosts(leaf.name for leaf in matrix.leaves)}"]
+    of = {leaf.name: hosts for leaf in matrix.leaves if (hosts := host_words(leaf.hosts))}
+    key = "BlockName" if kind == "slurm-block" else "SwitchName"
+    leaves = [f"{key}={name} Nodes={fold_hosts(hosts)}" for name, hosts in of.items()]
+    return leaves if kind == "slurm-block" else [*leaves, f"SwitchName=spine Switches={fold_hosts(of)}"]

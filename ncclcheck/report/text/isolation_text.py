@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
 from ncclcheck.model.report import Report
 from ncclcheck.report.exit_code import plural
-from ncclcheck.report.node_lists import NodeList, bad_nodes, node_list
+from ncclcheck.report.node_lists import NodeList, bad_nodes, node_list, unlisted
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
@@ -42,8 +43,9 @@ def isolation_lines(report: Report) -> Iterator[Line]:
     bad = bad_nodes(report)
     if bad:
         yield line(Span("without them", "bold"), ", to paste (nothing was run):")
-        yield line(f"srun --exclude={fold_hosts(node.host for node in bad)}", indent=2, wrap=False)
-        yield line(f"--hosts {node_list(report, 'hosts').strip()}", indent=2, wrap=False)
+        for option, kind in (("srun --exclude=", "exclude"), ("--hosts ", "hosts")):
+            if listed := node_list(report, kind).strip():
+                yield line(f"{option}{shlex.quote(listed)}", indent=2, wrap=False)
         yield line("--print hostfile: the others, one per line", indent=2)
         for kind in _COMMANDS:
             commands = node_list(report, kind).splitlines()
@@ -51,6 +53,8 @@ def isolation_lines(report: Report) -> Iterator[Line]:
                 yield line(command, indent=2, wrap=False)
             if len(commands) > _MOST_COMMANDS:
                 yield line(f"and {len(commands) - _MOST_COMMANDS} more (--print {kind})", indent=2)
+        if odd := unlisted(report):
+            yield line(f"in none of these lines, since they are no host names: {fold_hosts(odd)}", indent=2)
 
 
 def _rings(isolation: PairIsolation) -> Iterator[Line]:

@@ -21,3 +21,9 @@ def test_the_path_is_named_with_both_ends_and_its_direction() -> None:
 
 def test_without_tests_of_pairs_the_question_does_not_arise() -> None:
     assert run("link-slow", cluster(4)).outcome == "not_applicable"
+
+
+def test_a_name_that_would_be_a_command_is_in_none() -> None:
+    links = (BadLink("node03", "node04", "slow"), BadLink("node03", "$(reboot)", "slow"))
+    found = run("link-slow", with_isolation(links=links)).findings
+    assert [entry.fixes[0].commands for entry in found] == [("tracepath node04",), ()]

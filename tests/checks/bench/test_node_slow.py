@@ -32,3 +32,8 @@ def test_without_tests_of_pairs_the_question_does_not_arise_and_a_failed_run_is_
     lost = replace(cluster(4), isolation=Missing("error", "the store was lost"))
     assert run("node-slow", lost).outcome == "unknown"
     assert run("node-slow", with_isolation(undecided=("node01",))).outcome == "unknown"
+
+
+def test_a_name_that_would_be_a_command_is_in_none() -> None:
+    found = finding("node-slow", with_isolation(nodes=(replace(SLOW, host="$(reboot)"),)))
+    assert found.fixes[0].commands == ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.model.benchmarks.isolation import BadGroup, BadLink
 from ncclcheck.report.text.terminal import render
 from tests.isolation_builders import HUNG, SLOW, isolate_report
@@ -11,8 +13,8 @@ def test_named_nodes_stand_in_a_table_with_lines_to_paste() -> None:
     text = render(isolate_report(nodes=(HUNG, SLOW)))
     assert "pairs: 2 of 6 were tested in 1 round (--seed 7); usual: 10 Gbit/s each way" in text
     assert "node03  slow     80%    100%      10 Gbit/s  3      0.0001" in text
-    assert "srun --exclude=node[02-03]" in text
-    assert "--hosts node[01,04]" in text
+    assert "srun --exclude='node[02-03]'" in text
+    assert "--hosts 'node[01,04]'" in text
     assert "scontrol update NodeName=node03 State=DRAIN" in text
     assert "kubectl cordon node03" in text
     assert "--print hostfile" in text
@@ -30,3 +32,12 @@ def test_links_groups_and_the_undecided_are_listed() -> None:
     assert "group node[01-03]: slow together" in text
     assert "undecided: node04" in text
     assert "without them" not in text
+
+
+def test_a_name_that_would_be_a_command_is_in_no_line_to_paste() -> None:
+    evil = "$(reboot)"
+    made = isolate_report(nodes=(HUNG, replace(SLOW, host=evil)))
+    text = render(replace(made, nodes=(*made.nodes, replace(made.nodes[0], host=evil))))
+    below = text[text.index("without them") : text.index("exit 4")]
+    lines = [line for line in below.splitlines() if evil in line]
+    assert lines == [f"  in none of these lines, since they are no host names: {evil}"]
