@@ -1,7 +1,7 @@
 """Names of nodes that may stand in a command to paste, or in a list that another program reads.
 
-A node says itself what it is called. A name such as `$(reboot)`, `--all`, `node[001-999]` or `ALL` is no name of a host,
-and to a shell, to kubectl and to Slurm it would mean something else than this one node.
+A node says itself what it is called. A name such as `$(reboot)`, `--all`, `node[001-999]` or `ALL` is no name of a
+host, and to a shell, to kubectl and to Slurm it would mean something else than this one node.
 """
 
 from __future__ import annotations

@@ -40,21 +40,28 @@ def isolation_lines(report: Report) -> Iterator[Line]:
     yield from _rings(isolation)
     if isolation.undecided:
         yield line(f"undecided: {fold_hosts(isolation.undecided)}", indent=2)
-    bad = bad_nodes(report)
-    if bad:
-        yield line(Span("without them", "bold"), ", to paste (nothing was run):")
-        for option, kind in (("srun --exclude=", "exclude"), ("--hosts ", "hosts")):
-            if listed := node_list(report, kind).strip():
-                yield line(f"{option}{shlex.quote(listed)}", indent=2, wrap=False)
-        yield line("--print hostfile: the others, one per line", indent=2)
-        for kind in _COMMANDS:
-            commands = node_list(report, kind).splitlines()
-            for command in commands[:_MOST_COMMANDS]:
-                yield line(command, indent=2, wrap=False)
-            if len(commands) > _MOST_COMMANDS:
-                yield line(f"and {len(commands) - _MOST_COMMANDS} more (--print {kind})", indent=2)
-        if odd := unlisted(report):
-            yield line(f"in none of these lines, since they are no host names: {fold_hosts(odd)}", indent=2)
+    if bad_nodes(report):
+        yield from _to_paste(report)
+
+
+def _to_paste(report: Report) -> Iterator[Line]:
+    """Yield the lines that leave the bad nodes out."""
+    yield line(Span("without them", "bold"), ", to paste (nothing was run):")
+    for option, listed in (
+        ("srun --exclude=", node_list(report, "exclude").strip()),
+        ("--hosts ", node_list(report, "hosts").strip()),
+    ):
+        if listed:
+            yield line(f"{option}{shlex.quote(listed)}", indent=2, wrap=False)
+    yield line("--print hostfile: the others, one per line", indent=2)
+    for kind in _COMMANDS:
+        commands = node_list(report, kind).splitlines()
+        for command in commands[:_MOST_COMMANDS]:
+            yield line(command, indent=2, wrap=False)
+        if len(commands) > _MOST_COMMANDS:
+            yield line(f"and {len(commands) - _MOST_COMMANDS} more (--print {kind})", indent=2)
+    if odd := unlisted(report):
+        yield line(f"in none of these lines, since they are no host names: {fold_hosts(odd)}", indent=2)
 
 
 def _rings(isolation: PairIsolation) -> Iterator[Line]:
