@@ -8,7 +8,7 @@ a hang where a second answer has the same ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -247,6 +247,17 @@ def has_advanced(before: RasStatus, now: RasStatus) -> bool:
     return any(
         communicator.name in earlier and earlier[communicator.name] != communicator.tallies
         for communicator in now.communicators
+    )
+
+
+def names_one_of(status: RasStatus, pids: Collection[int]) -> bool:
+    """Return whether one of these processes is a rank of the job that answered."""
+    return any(
+        rank.pid in pids
+        for communicator in status.communicators
+        for tallies in communicator.tallies.values()
+        for tally in tallies
+        for rank in tally.ranks
     )
 
 

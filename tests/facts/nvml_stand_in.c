@@ -130,7 +130,8 @@ int nvmlDeviceGetEnforcedPowerLimit(void *gpu, unsigned *milliwatt) {
 }
 struct busy { unsigned gpu, memory; };
 int nvmlDeviceGetUtilizationRates(void *gpu, struct busy *busy) {
-    busy->memory = 0; return number("nvmlDeviceGetUtilizationRates", gpu, -1, 0, &busy->gpu);
+    number("memoryBusy", gpu, -1, 0, &busy->memory);
+    return number("nvmlDeviceGetUtilizationRates", gpu, -1, 0, &busy->gpu);
 }
 int nvmlDeviceGetTemperature(void *gpu, unsigned sensor, unsigned *celsius) {
     (void)sensor; return number("nvmlDeviceGetTemperature", gpu, -1, 31, celsius);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec import Struct
 
 from ncclcheck.cli.watching.evidence import RAS_BEFORE, RAS_NOW
@@ -10,7 +12,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, address_of, ask
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log
-from ncclcheck.logs.ras import has_advanced, read_status
+from ncclcheck.logs.ras import has_advanced, names_one_of, read_status
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuLog
@@ -27,8 +29,11 @@ class MachineView(Struct, frozen=True):
     advances: bool = False
 
 
-def view_machine(host: str, ras: str, before: bytes = b"") -> MachineView:
-    """Return it. `ras`: where RAS listens (HOST:PORT), "" where another node asks; `before`: what it said before."""
+def view_machine(host: str, ras: str, before: bytes = b"", pids: Collection[int] = ()) -> MachineView:
+    """Return it. `ras`: where RAS listens (HOST:PORT), "" where another node asks; `before`: what it said before.
+
+    `pids`: the ranks here; RAS may be that of another job on this node.
+    """
     reading = start(read_gpus, host)
     answer = ask_ras(ras)
     errors = gpu_errors(host, read_gpu_log(GPU_LOG_S))
@@ -37,13 +42,19 @@ def view_machine(host: str, ras: str, before: bytes = b"") -> MachineView:
     kept = {name: data for name, data in ((RAS_BEFORE, before), (RAS_NOW, answer)) if data} | gpus.files
     if errors:
         kept["kernel.log"] = "\n".join(errors).encode() + b"\n"
-    return MachineView(kept, (*errors[:_MOST_TOLD], *gpus.remarks), counts_grew(before, answer))
+    return MachineView(kept, (*errors[:_MOST_TOLD], *gpus.remarks), counts_grew(before, answer, pids))
 
 
-def counts_grew(before: bytes, now: bytes) -> bool:
-    """Return whether the ranks launched collectives between two answers of RAS, as far as both can be read."""
+def counts_grew(before: bytes, now: bytes, pids: Collection[int] = ()) -> bool:
+    """Return whether the ranks launched collectives between two answers of RAS, as far as both can be read.
+
+    `pids`: at least one of them must be a rank there; empty: any job counts.
+    """
+    if not (before and now) or before == now:
+        return False
     try:
-        return has_advanced(read_status(before), read_status(now)) if before and now else False
+        status = read_status(now)
+        return has_advanced(read_status(before), status) and (not pids or names_one_of(status, pids))
     except DecodeError:
         return False
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
+from ncclcheck.cli.watching.further_signs import FurtherSigns
 from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
@@ -35,12 +36,7 @@ from ncclcheck.measure.watching.words import told
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank
-from ncclcheck.timeouts import (
-    DUMP_S,
-    WATCH_KEEP_S,
-    WATCH_READ_S,
-    WATCH_STUDY_S,
-)
+from ncclcheck.timeouts import DUMP_S, WATCH_KEEP_S, WATCH_READ_S, WATCH_STUDY_S
 
 _SLEPT = 4  # looks that did not happen: the machine slept, or this process was stopped
 
@@ -70,6 +66,8 @@ class Watcher:
         self._company = company
         self._beats = 0
         self._signs = Signs(moves_bytes=False, wakes=False)
+        self._further = FurtherSigns(plan.ras, plan.patience_s)
+        self._works = False  # by these further signs
         self._ordered = self._answered = 0  # the number of node 0's order to study
         self._answer: NodeStudy | None = None
         self._heard = 0  # node 0's decisions
@@ -100,6 +98,7 @@ class Watcher:
         before = self._pace
         can_tell = before is not None and self._study is None
         self._signs = signs(before, seen) if before is not None and can_tell else Signs(False, False)
+        self._note_further(can_tell=can_tell)
         self._note_stand(can_tell=can_tell)
         self._pace = self._next_pace(seen)
         if before is not None:
@@ -141,6 +140,7 @@ class Watcher:
     def close(self, status: int | None = None) -> None:
         """Wait for the last deaths to be seen, and tell of them. `status`: how our child ended, as of wait(2)."""
         self._deaths.close()
+        self._further.close()
         if self.plan.is_child:
             self._deaths.deaths += [
                 Death(rank.rank, rank.pid, time.monotonic(), status)
@@ -152,6 +152,20 @@ class Watcher:
             self._company.close(self._is_told)
             self._company = None  # what node 0 did not tell by now is told here
         self._tell_deaths()
+
+    def _note_further(self, *, can_tell: bool) -> None:
+        """Ask NCCL and the GPUs where nothing else moved; what they show counts as bytes that moved."""
+        self._works = False
+        if self._signs.moves_bytes or (self._signs.wakes and not self._is_led):
+            self._further.rest()
+        elif can_tell:
+            self._works = self._further.seen(self.ranks, asks_ras=self._asks_ras)
+            self._signs = replace(self._signs, moves_bytes=self._works)
+
+    @property
+    def _asks_ras(self) -> bool:
+        """Return whether NCCL's RAS is asked here: it tells of all nodes, and one of the job's watchers asks."""
+        return self._company is None or self._company.lead is not None or not self._company.is_met
 
     def _note_stand(self, *, can_tell: bool) -> None:
         """Keep the connections as they are soon after nothing moves any more: what they count later is compared."""
@@ -169,7 +183,7 @@ class Watcher:
             return rested(pace, seen)
         if self._study is not None:
             return overlooked(pace, seen)
-        after = next_pace(pace, seen)
+        after = next_pace(pace, seen, works=self._works)
         if after.advanced_at_s == seen.at_s:
             self._study_next_s = 0.0
             if self.worst.decision in ("hang", "quiet", "stopped") and not self._is_led:
@@ -225,7 +239,7 @@ class Watcher:
             still_s(pace) if pace else 0.0,
             self._ended_before(),
             self._connected,
-            self.plan.ras if self._company is None or self._company.lead is not None else "",
+            self.plan.ras if self._asks_ras else "",
             "" if self._company is None else self._company.unheard_by,
         )
         self._studies += 1

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ncclcheck.model.job.watched import Look, RankLook
 
-_PROC = Path("/proc")
+_PROC, _RDMA = Path("/proc"), Path("/sys/class/infiniband")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 # What tells the rank where no launcher of torch does.
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
@@ -56,6 +56,11 @@ def look_at(ranks: tuple[RankProcess, ...], at_s: float) -> Look:
     return Look(at_s, tuple(look for look in looks if look is not None), network_bytes())
 
 
+def pids_of(ranks: tuple[RankProcess, ...]) -> frozenset[int]:
+    """Return the process ids of the ranks and of their own child processes."""
+    return frozenset(pid for rank in ranks for pid in (rank.pid, *_descendants(rank.pid)))
+
+
 def stat_fields(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat from the third on (the state), or none if there is no such process."""
     try:
@@ -65,17 +70,17 @@ def stat_fields(pid: int) -> list[str]:
     return text.rpartition(")")[2].split()
 
 
-def network_bytes() -> int:
+def network_bytes(proc: Path = _PROC, rdma: Path = _RDMA) -> int:
     """Return the bytes that all links but the loopback, and all RDMA ports, have moved since they came up."""
     total = 0
     with suppress(OSError, ValueError, IndexError):
-        for text in (_PROC / "net" / "dev").read_text().splitlines()[2:]:
+        for text in (proc / "net" / "dev").read_text().splitlines()[2:]:
             name, _, numbers = text.partition(":")
             if name.strip() != "lo":
                 fields = numbers.split()
                 total += int(fields[0]) + int(fields[8])
     for name in ("port_xmit_data", "port_rcv_data"):
-        for file in Path("/sys/class/infiniband").glob(f"*/ports/*/counters/{name}"):
+        for file in rdma.glob(f"*/ports/*/counters/{name}"):
             with suppress(OSError, ValueError):
                 total += int(file.read_text()) * _RDMA_WORD_BYTES
     return total

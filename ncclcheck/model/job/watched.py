@@ -31,6 +31,18 @@ class Look(Struct, frozen=True, forbid_unknown_fields=True):
     network_bytes: int = 0
 
 
+class GpuLoad(Struct, frozen=True, forbid_unknown_fields=True):
+    """How busy a GPU of this node is; None where NVML does not tell. `pids`: the processes that compute on it.
+
+    `memory_percent`: of the last second at most, its memory was read or written.
+    """
+
+    memory_percent: int | None = None
+    power_mw: int | None = None
+    power_limit_mw: int | None = None
+    pids: tuple[int, ...] | None = None
+
+
 class Frame(Struct, frozen=True, forbid_unknown_fields=True):
     """One call on a stack: the file and line that it is at, and the function."""
 

@@ -53,3 +53,9 @@ def test_an_answer_of_2_28_9_or_one_that_is_damaged_is_no_advance() -> None:
     assert not counts_grew(lacks_a_comma, lacks_a_comma)
     assert not counts_grew(b"{", lacks_a_comma)
     assert not counts_grew(b"", lacks_a_comma)
+
+
+def test_counts_of_a_job_that_none_of_the_ranks_belongs_to_are_no_advance() -> None:
+    before, now = as_json({0: 7, 1: 7}).encode(), as_json({0: 8, 1: 8}).encode()
+    assert counts_grew(before, now, {1001})
+    assert not counts_grew(before, now, {4711})

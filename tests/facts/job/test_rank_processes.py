@@ -8,8 +8,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from ncclcheck.facts.job.rank_processes import find_ranks, kernel_view, look_at, network_bytes, stat_fields
+from ncclcheck.facts.job.rank_processes import (
+    RankProcess,
+    find_ranks,
+    kernel_view,
+    look_at,
+    network_bytes,
+    stat_fields,
+)
 
 _LAUNCHER = (
     "import os, subprocess, sys\n"
@@ -41,9 +49,17 @@ def _launched(rank: str, **environ: str) -> Iterator[int]:
         yield launcher.pid
 
 
+def _both(launcher: int) -> tuple[RankProcess, ...]:
+    """Return its ranks once both are there: for a moment after exec a process has no environment."""
+    deadline = time.monotonic() + 30
+    while len(ranks := find_ranks(launcher)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return ranks
+
+
 def test_the_ranks_of_a_launcher_are_its_children_with_a_local_rank() -> None:
     with _launched(_RANK) as launcher:
-        ranks = find_ranks(launcher)
+        ranks = _both(launcher)
         assert [rank.rank for rank in ranks] == [4, 5]
         assert {rank.world_size for rank in ranks} == {8}
         assert launcher not in {rank.pid for rank in ranks}
@@ -57,9 +73,9 @@ def test_a_process_of_a_rank_belongs_to_it_and_is_counted_with_it() -> None:
     with _launched(_RANK_WITH_CHILD) as launcher:
         deadline = time.monotonic() + 30
         moved = 0
+        ranks = _both(launcher)
+        assert [rank.rank for rank in ranks] == [4, 5]
         while moved < 3_000_000 and time.monotonic() < deadline:
-            ranks = find_ranks(launcher)
-            assert [rank.rank for rank in ranks] == [4, 5]
             moved = min(look.io_bytes for look in look_at(ranks, 0.0).ranks)
             time.sleep(0.05)
         assert moved >= 3_000_000
@@ -84,5 +100,19 @@ def test_a_process_that_is_not_there_has_no_ranks() -> None:
     assert kernel_view(process.pid) == ""
 
 
-def test_the_bytes_of_the_links_are_read() -> None:
+def test_the_bytes_of_all_links_but_the_loopback_and_of_the_rdma_ports_are_counted(tmp_path: Path) -> None:
     assert network_bytes() >= 0
+    (tmp_path / "net").mkdir()
+    (tmp_path / "net" / "dev").write_text(
+        "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes\n"
+        "    lo: 500 1 0 0 0 0 0 0 500 1 0 0 0 0 0 0\n"
+        "  eth0: 1000 1 0 0 0 0 0 0 200 1 0 0 0 0 0 0\n"
+    )
+    for port, sent, received in ((1, 100, 50), (2, 10, 0)):
+        counters = tmp_path / "rdma" / "mlx5_0" / "ports" / str(port) / "counters"
+        counters.mkdir(parents=True)
+        (counters / "port_xmit_data").write_text(f"{sent}\n")
+        (counters / "port_rcv_data").write_text(f"{received}\n")
+    assert network_bytes(tmp_path, tmp_path / "rdma") == 1200 + 4 * 160
+    (counters / "port_rcv_data").write_text("nothing")  # a damaged one costs nobody else
+    assert network_bytes(tmp_path, tmp_path / "rdma") == 1200 + 4 * 160

@@ -49,6 +49,13 @@ def test_a_job_of_which_nothing_moves_stands_still_since_its_last_advance() -> N
     assert still_s(_paced(*looks, *frozen)) == 20
 
 
+def test_a_job_of_which_nothing_moves_advances_where_nccl_or_its_gpus_tell_so() -> None:
+    pace = _paced(*_trained(100))
+    frozen = Look(pace.look.at_s + 5, pace.look.ranks)
+    assert still_s(next_pace(pace, frozen, works=True)) == 0
+    assert next_pace(pace, frozen, works=True).byte_rates == pace.byte_rates
+
+
 def test_a_rank_that_polls_while_the_others_wait_is_no_advance() -> None:
     looks = _trained(100)
     switches, io_bytes = looks[-1].ranks[0].switches, looks[-1].ranks[0].io_bytes

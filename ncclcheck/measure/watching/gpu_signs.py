@@ -1,0 +1,36 @@
+"""Do the GPUs of a job compute? Pure.
+
+That a kernel runs tells nothing: one of NCCL that waits for another rank runs, too, and NVML then calls the GPU 100 %
+busy. It hardly uses the GPU's memory and takes little power (github.com/NVIDIA/nccl/issues/968: 100 % and 70 W).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from ncclcheck.model.job.watched import GpuLoad
+
+_LEAST_MEMORY_PERCENT = 20
+_LEAST_OF_POWER = 0.5  # of the limit
+
+
+def gpus_compute(loads: Sequence[GpuLoad], own: Collection[int], visible: Collection[int]) -> bool:
+    """Return whether a GPU of the job computes.
+
+    `own`: the processes of the job; `visible`: those of all that NVML listed which are seen here. In a container with
+    processes of its own NVML tells numbers of the host, or none: then the GPUs that are seen there are the job's.
+    """
+    return any(_works(load) for load in loads if _is_own(load, own, visible))
+
+
+def _is_own(load: GpuLoad, own: Collection[int], visible: Collection[int]) -> bool:
+    pids = set(load.pids or ())
+    return bool(pids & set(own)) or not pids & set(visible)
+
+
+def _works(load: GpuLoad) -> bool:
+    if load.memory_percent is not None and load.memory_percent >= _LEAST_MEMORY_PERCENT:
+        return True
+    if not load.power_mw or not load.power_limit_mw:
+        return False
+    return load.power_mw >= _LEAST_OF_POWER * load.power_limit_mw
