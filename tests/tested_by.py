@@ -8,6 +8,7 @@ TESTED_BY = {
     "facts/software/code_child.py": "facts/software/test_code.py",
     "facts/gpu/gpu_values.py": "facts/gpu/test_nvml_gpus.py",
     "facts/gpu/gpu_work_child.py": "facts/gpu/test_gpu_work.py",
+    "facts/gpu/gpu_load_child.py": "facts/gpu/test_gpu_load.py",
     "facts/gpu/gpus_child.py": "facts/gpu/test_nvml_gpus.py",
     "facts/image/image_child.py": "facts/image/test_image_packages.py",
     "facts/host/limits_of_tree.py": "facts/test_recorded.py",

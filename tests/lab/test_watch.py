@@ -87,19 +87,26 @@ def test_a_watcher_that_cannot_meet_goes_on_alone_and_says_so(lab: LabOf) -> Non
 
 
 @pytest.mark.further
-def test_on_hang_stop_ends_the_job_on_all_nodes_after_the_evidence(lab: LabOf) -> None:
+def test_on_hang_stop_ends_the_job_on_all_nodes_after_the_evidence_and_isolate_tests_them(lab: LabOf) -> None:
     four = lab(4)
-    running = start(four, OF["sleep"], "--on-hang", "stop")
+    for node in four.nodes:  # without, a pair moves hundreds of MB as fast as the two cores of all nodes can
+        shape(node, "100mbit")
+    running = start(four, OF["sleep"], "--on-hang", "stop", "--isolate")
     try:
         outcome = judge(four, running, OF["sleep"])
         assert outcome.is_right, outcome.said
-        ended = wait_all(list(running.values()), 60)
+        ended = wait_all(list(running.values()), 200)
     finally:
         end(running)
     assert not [finished.node for finished in ended if finished.timed_out]
     assert [finished.returncode for finished in ended] == [4, 4, 4, 4], said_by_all(running)
     kept = four["node3"].folder / "home" / "kept"
     assert list(kept.glob("*/look-1/rank-5.stacks.json"))
+    (file,) = (four["node1"].folder / "home" / "kept").glob("*/isolate.json")
+    report = json.loads(file.read_text())
+    assert {node["host"] for node in report["nodes"]} == {node.name for node in four.nodes}
+    outcomes = [pair["outcome"] for tests in report["isolation"]["rounds"] for pair in tests["pairs"]]
+    assert "ok" in outcomes, outcomes
 
 
 @pytest.mark.further
