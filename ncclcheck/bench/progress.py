@@ -7,6 +7,7 @@ import os
 import struct
 import time
 from typing import Literal, TypeAlias, get_args
+from zlib import crc32
 
 from msgspec import Struct
 
@@ -31,7 +32,13 @@ GPU_SIGNS: tuple[GpuSign, ...] = get_args(GpuSign)
 PHASES: tuple[Phase, ...] = get_args(Phase)
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 PAGE_BYTES = 4096
-_LAYOUT = struct.Struct("=9q")
+# A writer may lose its core between any two bytes, and struct.pack_into zeroes its target first: a reader would then
+# see a rank that never moved, and take it for one that hangs. So writes take turns between two records, each with a
+# checksum.
+_LAYOUT = struct.Struct("=10q")  # the number of the write, and what it says
+_CHECKSUM = struct.Struct("=q")
+_RECORD_BYTES = _LAYOUT.size + _CHECKSUM.size
+_RECORDS_AT = (0, 96)
 _GPU_PCI_AT, _GPU_PCI_BYTES = 192, 32
 _TEXT_AT = 256
 _TEXT_BYTES = 2048
@@ -60,7 +67,7 @@ class ProgressPage:
         """Map the page behind `descriptor`; without one, a private page that is not read."""
         self._page = mmap.mmap(-1 if descriptor is None else descriptor, PAGE_BYTES)
         self._phase, self._point, self._iteration, self._calls, self._longest_call_ns = 0, 0, 0, 0, 0
-        self._entered_ns = self._stamp_ns = 0
+        self._entered_ns = self._stamp_ns = self._writes = 0
         self._gpu: GpuSign = ""
         self.inside = False
 
@@ -112,10 +119,21 @@ class ProgressPage:
 
     def _write(self, now_ns: int, error_kind: int = 0) -> None:
         self._stamp_ns = now_ns
-        _LAYOUT.pack_into(
-            self._page, 0, self._phase, self._point, self._iteration, self.inside,
+        self._writes += 1
+        data = _LAYOUT.pack(
+            self._writes, self._phase, self._point, self._iteration, self.inside,
             self._calls, now_ns, self._longest_call_ns, error_kind, GPU_SIGNS.index(self._gpu),
         )  # fmt: skip
+        start = _RECORDS_AT[self._writes % 2]
+        self._page[start : start + _RECORD_BYTES] = data + _CHECKSUM.pack(crc32(data))
+
+
+def _record(data: bytes, start: int) -> tuple[int, ...] | None:
+    """Return what a record says; None where it was never written, or is being written."""
+    body = data[start : start + _LAYOUT.size]
+    numbers: tuple[int, ...] = _LAYOUT.unpack(body)
+    is_whole = _CHECKSUM.unpack_from(data, start + _LAYOUT.size)[0] == crc32(body)
+    return numbers if is_whole and numbers[0] > 0 else None
 
 
 def new_page(name: str) -> int:
@@ -126,9 +144,12 @@ def new_page(name: str) -> int:
 
 
 def read_page(descriptor: int) -> Progress:
-    """Return what the page says. A page that is being changed, or was never written, reads as `starting`."""
+    """Return what the page says: the last write that was whole. One that was never written reads as `starting`."""
     data = os.pread(descriptor, PAGE_BYTES, 0)
-    phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, gpu = _LAYOUT.unpack_from(data, 0)
+    known = max(filter(None, (_record(data, start) for start in _RECORDS_AT)), default=None)
+    if known is None:
+        return Progress()
+    _, phase, point, iteration, inside, calls, stamp_ns, longest_ns, kind, gpu = known
     if not (0 <= phase < len(PHASES) and 0 <= kind < len(ERROR_KINDS) and 0 <= gpu < len(GPU_SIGNS)):
         return Progress()
     length = struct.unpack_from("=q", data, _TEXT_AT)[0]

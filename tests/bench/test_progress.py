@@ -67,3 +67,19 @@ def test_an_error_is_told_with_the_place_it_came_from(page: int) -> None:
 def test_garbage_on_the_page_is_no_crash(page: int) -> None:
     os.pwrite(page, b"\xff" * PAGE_BYTES, 0)
     assert read_page(page) == Progress()
+
+
+def test_a_write_that_is_cut_anywhere_leaves_what_was_written_before(page: int) -> None:
+    progress = ProgressPage(page)
+    progress.move("measuring", 5)
+    progress.enter(7)
+    progress.leave()
+    known, before = read_page(page), os.pread(page, PAGE_BYTES, 0)
+    progress.enter(8)
+    newer, after = read_page(page), os.pread(page, PAGE_BYTES, 0)
+    changed = [place for place in range(PAGE_BYTES) if before[place] != after[place]]
+    written = range(changed[0], changed[-1] + 1)
+    for until in (*written, written.stop):
+        for rest in (before[until : written.stop], bytes(written.stop - until)):
+            os.pwrite(page, after[:until] + rest + after[written.stop :], 0)
+            assert read_page(page) in (known, newer), until
