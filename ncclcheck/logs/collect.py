@@ -27,7 +27,7 @@ from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
 from ncclcheck.logs.nccl_lines.nccl_info import Notes
 from ncclcheck.logs.readers.glance import may_mean_something
 from ncclcheck.logs.readers.meaning import LONGEST_KEPT, Meanings
-from ncclcheck.model.events import CommInit, Log, LogFile, LogPosition
+from ncclcheck.model.events import CommInit, Log, LogFile, LogPosition, Remark
 
 LONGEST_TEXT = 4096  # of a line that is looked at
 KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their numbers only
@@ -43,6 +43,7 @@ MOST_SPEAKERS = 8192
 _NO_WORDS, _WORDS, _WORKS = 0, 1, 2  # kinds of ordinary lines; `_WORKS`: of a program that works
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
+_A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
@@ -73,6 +74,9 @@ class Collector:
         # the last lines of each file that only a program at work writes, and those of this file
         self._works: dict[str, tuple[int, ...]] = {}
         self._work: deque[int] = deque(maxlen=RECENT)
+        # the last line of this file with words that no line before it had, and those of all files
+        self._new: tuple[int, bytes] = (0, b"")
+        self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._words: dict[tuple[int, bytes], RawWords] = {}
         self._file = ""
@@ -89,10 +93,19 @@ class Collector:
             for lines in batches:
                 self._scan(lines)
         finally:
-            if self._work:
-                self._works[name] = tuple(self._work)
-                self._work.clear()
+            self._end_file()
             self._files.append(LogFile(name, size_bytes, self._number, unread))
+
+    def _end_file(self) -> None:
+        """Keep which lines of the file show work, and which was the last that was like none before it."""
+        if self._work:
+            self._works[self._file] = tuple(self._work)
+            self._work.clear()
+        number, line = self._new
+        if number:
+            text = parse_prefix(line[:LONGEST_KEPT].decode("utf-8", "replace")).message
+            self._news.append(Remark(LogPosition(self._file, number), text, "new-words"))
+            self._new = (0, b"")
 
     def note_unread(self, name: str, why: str) -> None:
         """Note why the last file was not read to its end."""
@@ -115,7 +128,7 @@ class Collector:
             self._words,
             self._meanings.dropped,
         )
-        return replace(log, works=dict(self._works))
+        return replace(log, works=dict(self._works), news=tuple(self._news))
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
@@ -136,7 +149,7 @@ class Collector:
                 self._number = number
                 kind = ordinary.get(shape)
                 if kind is None and self._is_ordinary(line, shape):
-                    kind = _kind_of(line)
+                    kind = self._kind_of_new(line)
                     if len(ordinary) < MOST_SHAPES:
                         ordinary[shape] = kind
                 if kind is None:
@@ -166,6 +179,13 @@ class Collector:
     def _is_ordinary(self, line: bytes, shape: int) -> bool:
         """Return True if no line of that shape means anything, or so many were met that one more tells nothing."""
         return not may_mean_something(line[:LONGEST_TEXT]) or self._worn.is_one_more(shape)
+
+    def _kind_of_new(self, line: bytes) -> int:
+        """Return what an ordinary line is whose shape is met for the first time."""
+        kind = _kind_of(line)
+        if kind == _WORDS and _A_WORD(line):
+            self._new = (self._number, line)
+        return kind
 
     def _spoken(self, line: bytes, kind: int) -> None:
         """Take an ordinary line: a part of a traceback, or output of the program."""
@@ -223,7 +243,7 @@ class Collector:
         before = self._meanings.count
         self._meanings.plain(self._raw(line))
         if self._meanings.count == before and not self._meanings.is_expecting:
-            kind = _kind_of(line)
+            kind = self._kind_of_new(line)
             if len(self._meant_nothing) < MOST_SHAPES:
                 self._meant_nothing[shape] = kind
             self._spoken(line, kind)

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 from msgspec import Struct
 
+from ncclcheck.logs.readers.ras_lines import COUNTS, GROUP, HEADING, LOST, MISSING, RANK
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.events import (
     AnyEvent,
@@ -33,19 +34,7 @@ LONGEST_TEXT = 200
 _NO_COMMA = re.compile(rb'("nvml_dev": *\d+)(\s+"status")')
 _IN_PROGRESS, _SUCCESS = 7, 0  # ncclResult_t
 
-_COMMUNICATOR = re.compile(r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) (?P<kind>[A-Z]{1,20})")
-_COUNTS = re.compile(r"^\s+Communicator ranks have different (?P<operation>\w{1,40}) operation counts")
-_GROUP_OF_RANKS = re.compile(
-    r"^\s+(?P<number>\d{1,9}) ranks have (?:launched up to operation (?P<count>\d{1,19})|not launched any operations)"
-)
-_RANK = re.compile(
-    r"^\s+Rank (?P<rank>\d{1,9})(?: has (?:launched up to operation (?P<count>\d{1,19})"
-    r"|(?P<none>not launched any operations)|status (?P<status>\w{1,20})))? -- "
-    r"(?:GPU [^m]{1,40}managed by process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}))?"
-)
-_MISSING = re.compile(r"^\s+The missing ranks?: (?P<ranks>[\d, ]{1,1000})")
 _VERSION = re.compile(r"^NCCL version (?P<version>\S{1,40})")
-_LOST = re.compile(r"^\s+Process (?P<pid>\d{1,10}) on node (?P<host>\S{1,64}) managing GPU")
 _ERRORS = re.compile(r"^\s+(?:Initialization|Asynchronous) errors? on \d{1,9} ranks?")
 
 
@@ -181,17 +170,17 @@ class _Section:
 
     def read(self, line: str) -> None:
         """One line below the communicator's heading is taken."""
-        if match := _COUNTS.match(line):
+        if match := COUNTS.search(line):
             kind = match["operation"]  # `collective` before 2.26, which had one count for all
             self.operation, self.count = "collectives" if kind == "collective" else kind, None
-        elif match := _GROUP_OF_RANKS.match(line):
+        elif match := GROUP.search(line):
             self.count = int(match["count"] or 0)
             self.counts.setdefault(self.operation, {})[self.count] = (int(match["number"]), [])
-        elif match := _MISSING.match(line):
+        elif match := MISSING.search(line):
             self.missing += [RasRank(int(number)) for number in re.findall(r"\d{1,9}", match["ranks"])]
         elif _ERRORS.match(line):
             self.errors.append(line.strip()[:LONGEST_TEXT])
-        elif match := _RANK.match(line):
+        elif (match := RANK.search(line)) and match["rank"]:
             self._rank(match)
 
     def _rank(self, match: re.Match[str]) -> None:
@@ -220,12 +209,12 @@ def _of_text(lines: Sequence[str]) -> RasStatus:
     sections: dict[str, _Section] = {}
     current: _Section | None = None
     for line in lines:
-        if match := _COMMUNICATOR.match(line):
+        if match := HEADING.match(line):
             current = sections.setdefault(match["hash"], _Section(match["hash"]))
             current.kind, current.operation, current.count = match["kind"], "", None
         elif match := _VERSION.match(line):
             version = match["version"]
-        elif match := _LOST.match(line):
+        elif match := LOST.search(line):
             lost.append(line.strip()[:LONGEST_TEXT])
         elif line[:1].isalpha():
             current = None

@@ -227,6 +227,7 @@ class Log(Struct, frozen=True, forbid_unknown_fields=True):
     """All that the logs say; events in order of time, as far as the logs tell it. `dropped`: beyond the limit.
 
     `works`: of each file the last lines (three at most) that only a program at work writes, like a step with its loss.
+    `news`: of each file the last ordinary line that has words which no line before it had.
     """
 
     files: tuple[LogFile, ...]
@@ -234,5 +235,6 @@ class Log(Struct, frozen=True, forbid_unknown_fields=True):
     processes: tuple[Process, ...] = ()
     words: tuple[Words, ...] = ()
     works: dict[str, tuple[int, ...]] = {}
+    news: tuple[Remark, ...] = ()
     hosts_of_ranks: dict[int, str] = {}
     dropped: int = 0

@@ -24,6 +24,23 @@ def texts(source: str, macro: str, *, all_arguments: bool = False) -> Iterator[s
             yield found
 
 
+def streams(source: str, macro: str) -> Iterator[str]:
+    """Yield the text of every `MACRO << "..." << value;`, with * for what it fills in."""
+    for call in re.finditer(rf"\b(?:{macro})", source):
+        parts, position = [], call.end()
+        while position < len(source) and source[position] != ";" and position - call.end() < _LONGEST_CALL:
+            if source[position] == '"' and (string := _STRING.match(source, position)):
+                parts.append(string[1])
+                position = string.end()
+            elif word := _WORD.match(source, position):
+                parts.append("%s")
+                position = word.end()
+            else:
+                position += 1
+        if found := plain("".join(parts)):
+            yield found
+
+
 def _argument(source: str, start: int, all_arguments: bool) -> str:
     """Join the strings of the argument; names of formats (PRIu64) are part of the format before them."""
     position, depth, parts = start, 1, []

@@ -13,7 +13,7 @@ class Source(NamedTuple):
     """How to read the messages of one program."""
 
     repository: str
-    form: Literal["c", "c-all", "python", "help", "library"]
+    form: Literal["c", "c-all", "c-stream", "python", "help", "library"]
     files: str  # expression that a path must match
     calls: str = ""  # macros, or words that a string of a library must have
     since: str = ""  # first release; empty: the newest commit only
@@ -28,6 +28,8 @@ class Source(NamedTuple):
             yield from other_texts.of_python(source)
         elif self.form == "help":
             yield from other_texts.of_help_file(source)
+        elif self.form == "c-stream":
+            yield from c_texts.streams(source, self.calls)
         else:
             yield from c_texts.texts(source, self.calls, all_arguments=self.form == "c-all")
 
@@ -79,6 +81,28 @@ SOURCES = {
     "torch": Source("", "python", r"torch/distributed/(?!_tensor|_shard|pipeline|_spmd|checkpoint).*\.py$"),
     "torch-library": Source("", "library", r"lib/libtorch_c(?:pu|uda)\.so$", _DISTRIBUTED),
     "ray": Source("", "python", r"^ray/(?!rllib|data/|dashboard|tune|serve|_private/thirdparty).*\.py$"),
+    "ray-core": Source(
+        "ray-project/ray",
+        "c-stream",
+        r"^src/ray/(?:raylet|gcs|core_worker|common|rpc|object_manager)/(?!.*test).*\.cc$",
+        r"RAY_LOG\((?:ERROR|WARNING|FATAL)\)",
+    ),
+    "kubernetes": Source(
+        "kubernetes/kubernetes",
+        "c-all",
+        r"^pkg/(?:kubelet|scheduler|controller/(?:job|nodelifecycle|tainteviction|podgc))/(?!.*_test\.go).*\.go$",
+        r"Eventf|Event|AnnotatedEventf",
+    ),
+    "kernel": Source(
+        "torvalds/linux",
+        "c-all",
+        r"(?:mm/oom_kill|mm/memcontrol|kernel/hung_task|kernel/watchdog|net/sunrpc/(?:clnt|xprt|xprtsock)|"
+        r"net/netfilter/nf_conntrack_core|fs/nfs/nfs4state|drivers/pci/pcie/(?:aer|err|dpc)|"
+        r"drivers/net/ethernet/mellanox/mlx5/core/(?:health|main|cmd|events|port|fw_reset|eq)|"
+        r"drivers/infiniband/hw/(?:mlx5|efa)/\w+|nvidia-peermem)\.c$",
+        r"(?:pr|dev|pci|ibdev|netdev)_(?:emerg|alert|crit|err|warn)(?:_ratelimited|_once)?|mlx5_(?:core|ib)_(?:err|warn)"
+        r"(?:_rl|_once)?|peer_err|panic|dpr_?err",
+    ),
     "vllm": Source(
         "",
         "python",

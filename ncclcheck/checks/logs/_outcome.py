@@ -20,7 +20,7 @@ from ncclcheck.checks.logs._culprits import (
 )
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
 from ncclcheck.checks.logs._works import slowness, unopened, went_on_after
-from ncclcheck.model.events import CommInit, Event, Log, Remark
+from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
@@ -73,11 +73,14 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
             for suspect in ranked
         ]
-    if finished_well(log) and not _was_slow(log, ranked):
+    worked = finished_well(log) and not _was_slow(log, ranked)
+    if worked and not open_question:
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
             "healthy", noted, "the log shows that the job worked, and nothing after that says that it failed"
         )
+    if worked:
+        ranked = [replace(suspect, severity="warning") for suspect in ranked]
     if ranked and ranked[0].severity == "error":
         first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
@@ -124,15 +127,43 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
 def _is_doubtful(log: Log, first: Suspect, further: Sequence[Suspect]) -> bool:
     """Return True if the log leaves room for doubt about a cause that its own line states.
 
-    The line only fits the cause, another cause is stated as plainly and does not follow from this one, or the program
-    worked on after all of its lines.
+    The line only fits the cause, the lines fit another cause too that does not follow from this one, an error that
+    nobody knows stands before it, or the program worked on after all of its lines.
     """
     if first.in_doubt:
         return True
     follows = frozenset(first.explains or ())
-    if any(rival.confidence == "certain" and rival.slug not in follows for rival in further):
+    if any(rival.confidence != "possible" and rival.slug not in (*follows, first.slug) for rival in further):
+        return True
+    if _comes_after_another(log, first):
         return True
     return bool(first.places) and all(went_on_after(log, place) for place in first.places)
+
+
+def _comes_after_another(log: Log, first: Suspect) -> bool:
+    """Return True if an error stands before all lines of a cause in its file, and is neither of it nor follows from it."""
+    begins = min((place.line for place in first.places), default=0)
+    of_it = (first.slug, *(first.explains or ()))
+    return any(
+        _is_of_something_else(event, of_it)
+        for event in log.events
+        if begins and event.place.file == first.places[0].file and event.place.line < begins
+    )
+
+
+def _is_of_something_else(event: AnyEvent, of_it: Sequence[str]) -> bool:
+    """Return True for an error that no table knows, one with another cause, and a rank's own exception."""
+    if isinstance(event, PythonException):
+        return event.kind == "ordinary"
+    if not isinstance(event, Remark):
+        return False
+    if event.topic == "error-line":
+        return not event.text.startswith("Traceback")
+    return (
+        event.topic in ("nccl-warn", "message")
+        and event.values.get("kind") not in ("harmless", "consequence")
+        and event.values.get("cause") not in of_it
+    )
 
 
 def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
@@ -214,6 +245,8 @@ def cut_short(log: Log) -> tuple[Event, ...]:
     Such a log is of a job that hangs right after its start, or it is cut: it shows neither work nor an end.
     """
     begun = [event for event in log.events if isinstance(event, CommInit)]
+    if begun and begun[-1].stage == "destroy":
+        return ()
     last_word = max(log.words, key=lambda word: (word.last.file, word.last.line), default=None)
     if last_word is not None and last_word.last_text.rstrip().endswith("Rendezvous'ing worker group"):
         return (Remark(last_word.last, last_word.last_text, "used"),)

@@ -15,6 +15,21 @@ _WHOLE = re.compile(
     r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
     re.IGNORECASE,
 )
+# Words of success that are about a beginning: a job was submitted, an image downloaded, a library opened.
+_BEGINS = re.compile(
+    r"\b(?:submitted|schedul\w+|assigned|download\w*|image|in progress|queued|created|opened|loaded|imported|installed|"
+    r"resolved|not success\w*|but)\b",
+    re.IGNORECASE,
+)
+# A server that is ready, or that answered, goes on.
+_SERVES = re.compile(
+    r"HTTP/1|\b200 OK\b|throughput|startup complete|[Rr]unning on|fired up|Started \w+Service|Shard ready"
+)
+_ONE_OF_MANY = re.compile(
+    r"\b(?:round|local|shard|rollout|warm-?up|saving|validation|eval\w*|test)\b|"
+    r"^(?!.*'train_runtime')(?!.*(?:training|run|job)\b.{0,40}(?:finished|done|complete))(?!.*[Ff]inished training).*\b(?:epoch|step|iteration)\b",
+    re.IGNORECASE,
+)
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.
 _LASTING = frozenset(
     {"wrong-results", "xid", "gpu-lost", "ecc", "iommu-fault", "host-oom", "ib-hardware", "shm", "fabric"}
@@ -68,7 +83,13 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
         end
         for end in _on(log, "finished")
         if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
+        and not _BEGINS.search(end.text)
     )
+
+
+def closes_the_job(end: Remark) -> bool:
+    """Return True if no more of the job comes after the line: no server goes on, and it is no step of many."""
+    return not is_of_a_part(end) and not _SERVES.search(end.text) and not _ONE_OF_MANY.search(end.text)
 
 
 def is_of_a_part(end: Remark) -> bool:
@@ -110,5 +131,6 @@ def shows_work(log: Log) -> bool:
         bool(ends_of_job(log) or _on(log, "succeeded"))
         or any(remark.values.get("shows") == "work" for remark in _on(log, "harmless"))
         or bool(log.works)
+        or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)
         or (not log.words and bool(log.processes))
     )

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._doubts import doubts
 from ncclcheck.checks.logs._outcome import cut_short, stuck
 from ncclcheck.checks.logs._view import (
     behind,
     culprits,
     exceptions,
     exits,
+    finished_well,
     remarks,
     timeouts,
     troubles,
@@ -71,8 +73,11 @@ def undetermined(log: Log) -> Iterator[Suspect]:
     NCCL's and torch's documented debug variables.
     """
     found: list[Event] = [*troubles(log), *stuck(log)]
+    if finished_well(log):
+        yield from _in_doubt(log)
+        return
     if not found:
-        yield from _cut_short(log) or _without_work(log)
+        yield from _cut_short(log) or _without_work(log) or _in_doubt(log)
         return
     ended = remarks(log, "scheduler-end")
     if ended:
@@ -120,6 +125,21 @@ def _without_work(log: Log) -> list[Suspect]:
             [Remark(last.last, last.last_text, "used")] if last is not None else log.events[-1:],
             "The log shows neither an error nor that the job did any work. If it hangs after this line, collect the "
             "stacks of its ranks (py-spy dump) and the logs of all nodes.",
+        )
+    ]
+
+
+def _in_doubt(log: Log) -> list[Suspect]:
+    """Return what keeps a log from being called fine in which nothing says that the job failed."""
+    doubt = doubts(log)
+    if doubt is None:
+        return []
+    quoted = doubt.lines[-1].text.strip()[:160]
+    return [
+        _unfinished(
+            doubt.lines,
+            f"Nothing in the log says that the job failed, but {doubt.why}: “{quoted}”. If it failed or was slow, "
+            "collect its last lines and the logs of all nodes.",
         )
     ]
 

@@ -23,7 +23,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         "without the verbs library NCCL uses sockets, which is right where there is no RDMA",
     ),
     (
-        r"process group has NOT been destroyed",
+        r"process group has NOT been destroyed|destroy_process_group\(\) was not called before program exit",
         "the program ended without destroy_process_group; the work was done",
     ),
     (
@@ -58,6 +58,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"Continuing in spite of a RAS|RAS .{0,60}(?:keep-alive|timeout)",
         "NCCL's own monitoring, which no collective depends on",
     ),
+    (r"^wandb: (?:Find logs at|Synced|View |Run (?:summary|history|finished))", "the tracker says where it keeps the run"),
     (
         r"The caller indicates that this is not a failure",
         "TensorFlow's allocator tries again with less",

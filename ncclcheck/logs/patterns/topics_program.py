@@ -250,6 +250,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
+            r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d",
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
             r"\bShard ready in \d",  # of text-generation-inference
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",

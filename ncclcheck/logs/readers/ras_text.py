@@ -11,26 +11,12 @@ from collections.abc import Iterator
 
 from ncclcheck.logs.patterns.literals import needles
 from ncclcheck.logs.readers.numbers import whole
+from ncclcheck.logs.readers.ras_lines import COUNTS, GROUP, HEADING, LOST, MISSING, RANK
 from ncclcheck.model.events import LogPosition, RankBehind, RankDiffers
 
 MOST_RANKS_NAMED = 32  # of one answer; more are the size of a node that is gone
-_HEADING = re.compile(
-    r"^#\d{1,9}-\d{1,9} \((?P<hash>[0-9a-fA-F]{1,16})\) "
-    r"(?P<kind>MISMATCH|INCOMPLETE|ERROR|TIMEOUT|DEAD|FINALIZE|ABORT)"
-)
-_COUNTS = re.compile(r"Communicator ranks have different (?P<operation>\w{1,40}) operation counts")
 _OTHER = re.compile(r"Communicator ranks have different status")
-_GROUP = re.compile(
-    r"(?P<number>\d{1,9}) ranks have (?:launched up to operation (?P<count>\d{1,19})|not launched any operations)"
-)
-_RANK = re.compile(
-    r"(?:Rank (?P<rank>\d{1,9}) ?)?(?:has (?:launched up to operation (?P<count>\d{1,19})|"
-    r"(?P<none>not launched any operations)) )?-- GPU .{1,40}managed by process (?P<pid>\d{1,10}) on node "
-    r"(?P<host>[\w.:-]{1,253})"
-)
-_MISSING = re.compile(r"The missing ranks?: (?P<ranks>[\d, ]{1,1000})")
-_LOST = re.compile(r"Process (?P<pid>\d{1,10}) on node (?P<host>[\w.:-]{1,253}) managing GPU")
-PATTERNS = tuple(pattern.pattern for pattern in (_HEADING, _COUNTS, _OTHER, _GROUP, _RANK, _MISSING, _LOST))
+PATTERNS = tuple(pattern.pattern for pattern in (HEADING, COUNTS, _OTHER, GROUP, RANK, MISSING, LOST))
 _may_match = re.compile(needles(PATTERNS)).search
 
 
@@ -53,14 +39,14 @@ class RasText:
         """Yield where each rank is that the line names, its process id, and what it tells; `rank`: a label before."""
         if not _may_match(text.lower()):
             return
-        if match := _HEADING.search(text):
+        if match := HEADING.search(text):
             self.forget()
             self._name, self._kind = match["hash"], match["kind"]
-        elif match := _COUNTS.search(text):
+        elif match := COUNTS.search(text):
             self._operation, self._most, self._count = match["operation"], None, None
         elif _OTHER.search(text):
             self._operation = ""
-        elif match := _GROUP.search(text):
+        elif match := GROUP.search(text):
             self._count = whole(match["count"] or "0")
             if self._most is None:
                 self._most = whole(match["number"]) or 0, self._count or 0
@@ -72,7 +58,7 @@ class RasText:
     def _rank(
         self, text: str, rank: int | None, place: LogPosition
     ) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
-        if match := _RANK.search(text):
+        if match := RANK.search(text):
             number = whole(match["rank"]) if match["rank"] else rank
             there = LogPosition(place.file, place.line, number, match["host"])
             pid, who = whole(match["pid"]), f"rank {number} (process {match['pid']} on {match['host']})"
@@ -83,11 +69,11 @@ class RasText:
                 count = whole(alone) if alone is not None else self._count
                 if count is not None and count != self._most[1]:
                     yield there, pid, self._odd(there, who, count)
-        elif match := _MISSING.search(text):
+        elif match := MISSING.search(text):
             for number in map(int, re.findall(r"\d{1,9}", match["ranks"])[:MOST_RANKS_NAMED]):
                 there = LogPosition(place.file, place.line, number)
                 yield there, None, self._gone(there, f"rank {number}")
-        elif match := _LOST.search(text):
+        elif match := LOST.search(text):
             there = LogPosition(place.file, place.line, None, match["host"])
             yield there, None, self._gone(there, f"process {match['pid']} on {match['host']}")
 

@@ -1,0 +1,90 @@
+"""What keeps a log from being called fine although nothing in it says that the job failed. Pure.
+
+A log is fine where its job said that it finished, or was at work at its last line, and nobody who kept the log had a
+question: no command that looks at the machine, no faster way that was asked for and not taken, no words after the
+work that are like none before them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from ncclcheck.checks.logs._view import remarks
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job
+from ncclcheck.model.events import Event, Log
+
+
+
+class Doubt(Struct, frozen=True):
+    """Why a log is not called fine, and the lines that say so."""
+
+    why: str
+    lines: tuple[Event, ...]
+
+
+def doubts(log: Log) -> Doubt | None:
+    """Return the first reason not to call the log fine; None where there is none."""
+    return next(
+        (
+            Doubt(why, lines)
+            for why, lines in (
+                ("a person looked at the machine, so there was a question", remarks(log, "inspected")),
+                ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
+                (
+                    "adapters could not read GPU memory, and someone measured the bandwidth",
+                    _measured_without_gpudirect(log),
+                ),
+                ("after the last line of work comes one that is like none before it", _unheard(log)),
+                ("a program was started again, and how it ended is not here", _unfinished(log)),
+            )
+            if lines
+        ),
+        None,
+    )
+
+
+def _slower_than_asked(log: Log) -> tuple[Event, ...]:
+    """Return the setting that asks for RDMA, where every process of the log used sockets."""
+    networks = {process.network for process in log.processes if process.network}
+    if any(process.devices for process in log.processes) or networks != {"Socket"}:
+        return ()
+    return remarks(log, "rdma-wanted")
+
+
+def _measured_without_gpudirect(log: Log) -> tuple[Event, ...]:
+    """Return the lines of GPUs that no adapter reads, in a log of a bandwidth test between them."""
+    other_gpus = remarks(log, "rank-place") and not remarks(log, "direct-gpu")
+    return remarks(log, "gdr-disabled") if remarks(log, "bandwidth-measured") and not other_gpus else ()
+
+
+def _unheard(log: Log) -> tuple[Event, ...]:
+    """Return the last ordinary line, where only work speaks for the job and the line is new and comes after it."""
+    if remarks(log, "succeeded") or any(closes_the_job(end) for end in ends_of_job(log)):
+        return ()
+    parts: dict[str, int] = {}
+    for end in ends_of_job(log):
+        parts[end.place.file] = end.place.line
+    return tuple(
+        line
+        for line in log.news
+        if (log.works.get(line.place.file) or line.place.file in parts)
+        and line.place.line > _last(log.works.get(line.place.file, ()), parts.get(line.place.file, 0))
+    )
+
+
+def _unfinished(log: Log) -> tuple[Event, ...]:
+    """Return the last start of a program, where the job's last end stands before it and no work follows."""
+    started = [line for line in remarks(log, "launched") if not line.text.startswith("# ")][-1:]
+    ends = ends_of_job(log) or remarks(log, "succeeded")
+    if not started or not ends:
+        return ()
+    place = started[0].place
+    after = [end for end in (*ends, *remarks(log, "succeeded")) if end.place.line > place.line]
+    works = log.works.get(place.file, ())
+    return () if after or _last(works, 0) > place.line else tuple(started)
+
+
+def _last(lines: Iterable[int], other: int) -> int:
+    return max((*lines, other))
