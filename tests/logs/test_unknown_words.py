@@ -58,7 +58,7 @@ def is_trouble(event: Event) -> bool:
 
 
 def mutants() -> Iterator[tuple[HeldOut, str]]:
-    """Yield every failed log with its lines of trouble in other words, where no line says that the job went on or ended."""
+    """Yield every failed log that shows no work or end after its trouble, with the lines of trouble in other words."""
     for path in rounds():
         for log in held_out(path):
             if "healthy" in log.causes:
@@ -69,9 +69,12 @@ def mutants() -> Iterator[tuple[HeldOut, str]]:
             if not lines or ends_of_job(known) or max(at_work, default=0) > max(lines):
                 continue
             source = random.Random(zlib.crc32(log.name.encode()))  # noqa: S311
-            yield log, "\n".join(
-                reworded(line, source) if number in lines else line
-                for number, line in enumerate(log.text.split("\n"), 1)
+            yield (
+                log,
+                "\n".join(
+                    reworded(line, source) if number in lines else line
+                    for number, line in enumerate(log.text.split("\n"), 1)
+                ),
             )
 
 

@@ -16,7 +16,6 @@ from ncclcheck.checks.logs._works import closes_the_job, ends_of_job
 from ncclcheck.model.events import Event, Log
 
 
-
 class Doubt(Struct, frozen=True):
     """Why a log is not called fine, and the lines that say so."""
 

@@ -141,7 +141,7 @@ def _is_doubtful(log: Log, first: Suspect, further: Sequence[Suspect]) -> bool:
 
 
 def _comes_after_another(log: Log, first: Suspect) -> bool:
-    """Return True if an error stands before all lines of a cause in its file, and is neither of it nor follows from it."""
+    """Return True if an error of another kind stands before all lines of a cause in its file."""
     begins = min((place.line for place in first.places), default=0)
     of_it = (first.slug, *(first.explains or ()))
     return any(

@@ -27,7 +27,8 @@ _SERVES = re.compile(
 )
 _ONE_OF_MANY = re.compile(
     r"\b(?:round|local|shard|rollout|warm-?up|saving|validation|eval\w*|test)\b|"
-    r"^(?!.*'train_runtime')(?!.*(?:training|run|job)\b.{0,40}(?:finished|done|complete))(?!.*[Ff]inished training).*\b(?:epoch|step|iteration)\b",
+    r"^(?!.*'train_runtime')(?!.*(?:training|run|job)\b.{0,40}(?:finished|done|complete))"
+    r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration)\b",
     re.IGNORECASE,
 )
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.

@@ -58,7 +58,10 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"Continuing in spite of a RAS|RAS .{0,60}(?:keep-alive|timeout)",
         "NCCL's own monitoring, which no collective depends on",
     ),
-    (r"^wandb: (?:Find logs at|Synced|View |Run (?:summary|history|finished))", "the tracker says where it keeps the run"),
+    (
+        r"^wandb: (?:Find logs at|Synced|View |Run (?:summary|history|finished))",
+        "the tracker says where it keeps the run",
+    ),
     (
         r"The caller indicates that this is not a failure",
         "TensorFlow's allocator tries again with less",

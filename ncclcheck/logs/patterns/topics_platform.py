@@ -76,11 +76,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "inspected",  # by a person, at the prompt of a shell: who looks at a machine has a question
         (
             r"^(?:\([\w.-]{1,40}\) ?)?(?:\[[^\]\n]{3,120}\] ?[#$]|[\w.-]{1,32}@[\w.-]{1,253}[^#$\n]{0,120}[#$]|"
-            r"[\w.-]{2,63}[#$]|[$>]) (?:sudo )?(?:\S{0,40}/)?(?:dmesg|lsmod|modinfo|modprobe|ibstat(?:us)?|ibv_\w{3,20}|"
-            r"ibdev2netdev|iblinkinfo|show_gids|ifconfig|ethtool|nvidia-smi|py-spy|gdb|strace|ping|tracepath|traceroute|"
+            r"[\w.-]{2,63}[#$]|[$>]) (?:sudo )?(?:\S{0,40}/)?(?:dmesg|lsmod|modinfo|modprobe|ibstat(?:us)?|"
+            r"ibv_\w{3,20}|"
+            r"ibdev2netdev|iblinkinfo|show_gids|ifconfig|ethtool|nvidia-smi|py-spy|gdb|strace|"
+            r"ping|tracepath|traceroute|"
             r"telnet|tcpdump|iptables|nft|ufw|firewall-cmd|getent|nslookup|dig|lspci|journalctl|netstat|lsof|ulimit|"
-            r"ip (?:-\S{1,8} ){0,3}(?:addr|address|link|route|neigh)|(?:grep|cat) [^|\n]{0,80}/(?:etc|proc|sys)/\S*|free|"
-            r"numactl|mlxlink|mlxconfig|perfquery|dcgmi|ipcs|iperf3?|ib_\w{2,10}_(?:bw|lat)|kubectl (?:-n \S{1,63} )?describe)"
+            r"ip (?:-\S{1,8} ){0,3}(?:addr|address|link|route|neigh)|(?:grep|cat) [^|\n]{0,80}/(?:etc|proc|sys)/\S*|"
+            r"free|numactl|mlxlink|mlxconfig|perfquery|dcgmi|ipcs|iperf3?|ib_\w{2,10}_(?:bw|lat)|"
+            r"kubectl (?:-n \S{1,63} )?describe)"
             r"(?:\s|$)",
         ),
         alarms=False,
