@@ -7,8 +7,6 @@ work that are like none before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import remarks
@@ -69,7 +67,7 @@ def _unheard(log: Log) -> tuple[Event, ...]:
         line
         for line in log.news
         if (log.works.get(line.place.file) or line.place.file in parts)
-        and line.place.line > _last(log.works.get(line.place.file, ()), parts.get(line.place.file, 0))
+        and line.place.line > max((*log.works.get(line.place.file, ()), parts.get(line.place.file, 0)))
     )
 
 
@@ -82,8 +80,4 @@ def _unfinished(log: Log) -> tuple[Event, ...]:
     place = started[0].place
     after = [end for end in (*ends, *remarks(log, "succeeded")) if end.place.line > place.line]
     works = log.works.get(place.file, ())
-    return () if after or _last(works, 0) > place.line else tuple(started)
-
-
-def _last(lines: Iterable[int], other: int) -> int:
-    return max((*lines, other))
+    return () if after or max(works, default=0) > place.line else tuple(started)
