@@ -40,6 +40,7 @@ def follow(watcher: Watcher, is_over: Callable[[], bool], job: int | None) -> No
             watcher.interrupted = True
             if job is None:
                 return
+            next_look = time.monotonic()  # node 0 learns it before ranks of other nodes fail for it
             if came.si_code != _SENT_BY_KERNEL:
                 _pass_on(job, came.si_signo, passed_on)
         if came is not None and came.si_signo == _LOOK_NOW and works:

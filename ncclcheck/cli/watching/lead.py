@@ -177,7 +177,13 @@ class Lead:
         first, *later = in_order(ends, clocks)
         victims = sorted({end.rank.rank for end in later if end.rank.rank is not None} - {first.rank.rank})
         since_s = max(0.0, time.time() - first.at_s)
-        self._decided(Watch("died", round(since_s, 1), (first.rank,), tuple(victims), hosts=self.hosts))
+        beats = (node.beat for node in self._nodes.values() if node.beat is not None)
+        told = sorted({beat.host for beat in beats if beat.interrupted})
+        remarks = (
+            (f"a signal told the watcher of {', '.join(told[:_MOST_UNREAD])} to end its job",) if told else ()
+        )
+        died = Watch("died", round(since_s, 1), (first.rank,), tuple(victims), hosts=self.hosts)
+        self._decided(replace(died, remarks=remarks))
 
     def _ends(self) -> list[RankEnd]:
         return [end for node in self._nodes.values() if node.beat is not None for end in node.beat.ended]

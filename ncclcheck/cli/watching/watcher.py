@@ -337,8 +337,10 @@ class Watcher:
             self._answered,
             left=left,
             port=company.listener.port,
+            interrupted=self.interrupted,
         )
-        company.post(beat, self._answer, urgent=left or len(ended) > self._ends_posted)
+        is_urgent = left or self.interrupted or len(ended) > self._ends_posted
+        company.post(beat, self._answer, urgent=is_urgent)
         self._ends_posted = len(ended)
         self._obey(company.order)
 

@@ -59,7 +59,7 @@ class Beat(Struct, frozen=True, forbid_unknown_fields=True):
 
     `moves_bytes`, `wakes`: did the node's ranks, since the beat before? `studying`: reading stacks wakes them.
     `study` answers the order of the number `studied`. `left`: this was its last one. `port`: where node 0 calls it
-    by datagrams while it does not hear it.
+    by datagrams while it does not hear it. `interrupted`: a signal to this watcher ends the job of its node.
     """
 
     host: ShortText
@@ -78,6 +78,7 @@ class Beat(Struct, frozen=True, forbid_unknown_fields=True):
     study: NodeStudy | None = None
     left: bool = False
     port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    interrupted: bool = False
 
 
 class WatchOrder(Struct, frozen=True, forbid_unknown_fields=True):

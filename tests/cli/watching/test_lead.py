@@ -162,6 +162,20 @@ def test_the_first_of_several_failures_is_named_though_it_is_heard_of_later(worl
     assert (world.watch.decision, world.watch.culprits[0].rank, world.watch.victims) == ("died", 5, (0,))
 
 
+def test_a_failure_after_a_signal_to_the_watcher_of_another_node_is_told_with_that_signal(
+    world: World,
+) -> None:
+    end = RankEnd(WatchedRank(0, "node1", 100, reason="ended with exit code 1"), world.clock.now)
+    mine = replace(STILL, ended=(end,))
+    for _ in range(2):
+        world.clock.now += 2
+        world.beat("node3", replace(STILL, interrupted=True, left=True))
+        world.lead.look(world.beat("node1", mine), None)
+    assert world.watch is not None
+    assert (world.watch.decision, world.watch.culprits[0].rank) == ("died", 0)
+    assert world.watch.remarks == ("a signal told the watcher of node3 to end its job",)
+
+
 def test_a_stopped_rank_of_any_node_is_told_at_once(world: World) -> None:
     stopped = WatchedRank(2, "node2", 102, reason="is stopped")
     world.clock.now += 1
