@@ -31,7 +31,9 @@ from ncclcheck.measure.isolation.pair_tests import (
 
 BAD_SHOWS = 0.7  # of its tests a bad node spoils at least so many
 LEAST_EVIDENCE = -7.0  # of a sound test: a bad node may pass one of a thousand
-GOOD_OF_A_BAD_ONE = 3  # good tests of a member for which one bad test with a sound one is forgiven
+MOST_ODD = (
+    0.1  # chance that a partner with one bad test among good ones is bad at times: then its tests count
+)
 CLEARED = -2.0  # evidence up to which a member counts as sound
 LEAST_DISTURBED, FIRST_DISTURBED = 0.01, 0.02
 PRIOR_TESTS = 10  # what was expected before the run counts as much as so many tests
@@ -79,16 +81,20 @@ class Standing(Struct, frozen=True):
         return is_bad(test, self.scale)
 
     def chance_of(self, times: int) -> float:
-        """Return the chance that so many tests between sound members are all bad, as those of this run say.
-
-        How often such a test is disturbed is itself only known from them: its distribution is that of Jeffreys' prior.
-        """
-        bad, tests = self.between
-        return math.prod((bad + 0.5 + at) / (tests + 1 + at) for at in range(times))
+        """Return the chance that so many tests between sound members are all bad, as those of this run say."""
+        return chance_of_all_bad(times, *self.between)
 
     def told_by(self, tests: Sequence[PairTest]) -> list[PairTest]:
         """Return those of the tests that are long enough to say something."""
         return [test for test in tests if not is_weak(test, self.scale, self.effect)]
+
+
+def chance_of_all_bad(times: int, bad: int, tests: int) -> float:
+    """Return the chance that so many more tests are all bad, after `bad` of so many tests.
+
+    How often a test is disturbed is itself only known from them: its distribution is that of Jeffreys' prior.
+    """
+    return math.prod((bad + 0.5 + at) / (tests + 1 + at) for at in range(times))
 
 
 def threshold(members: int) -> float:
@@ -140,6 +146,7 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
             if not out
         ],
         evidence,
+        disturbed,
     )
     return Standing(
         scale,
@@ -156,7 +163,7 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
 
 
 def _partners(
-    rows: Sequence[tuple[PairTest, float, bool]], evidence: dict[int, float]
+    rows: Sequence[tuple[PairTest, float, bool]], evidence: dict[int, float], disturbed: float
 ) -> tuple[dict[int, tuple[int, ...]], dict[int, tuple[int, ...]], dict[int, frozenset[int]]]:
     """Return by member the partners of its bad tests, of its good ones, and of those that speak against it.
 
@@ -180,9 +187,7 @@ def _partners(
         One of many tests may be disturbed.
         """
         thirds = [third for third in blamed[partner] if third != member and evidence[third] <= 0]
-        return (
-            evidence[partner] <= 0 and passed[partner] >= GOOD_OF_A_BAD_ONE * len(thirds) and len(thirds) <= 1
-        )
+        return evidence[partner] <= 0 and _is_excused(len(thirds), passed[partner], disturbed)
 
     for test, ratio, bad in rows:
         for member, partner in ((test.first, test.second), (test.second, test.first)):
@@ -197,6 +202,20 @@ def _partners(
         {member: tuple(partners) for member, partners in own_good.items()},
         {member: frozenset(partners) for member, partners in against.items()},
     )
+
+
+def _is_excused(bad: int, good: int, disturbed: float) -> bool:
+    """Return whether so many bad tests of a partner with sound members, among so many good ones, are a disturbance."""
+    return bad == 0 or (bad == 1 and chance_of_odd(good, disturbed) <= MOST_ODD)
+
+
+def chance_of_odd(good: int, disturbed: float) -> float:
+    """Return about how likely a member with one bad test among so many good ones is bad at times, not disturbed.
+
+    A member that is bad at times is so in any share of its tests: one bad test of 1 + `good` then has the chance
+    B(2, good + 1), the beta function. Either end of that test may be the one.
+    """
+    return EXPECTED_BAD / (2 * disturbed * (good + 1) * (good + 2))
 
 
 def is_weak(test: PairTest, scale: Scale | None, effect: float) -> bool:

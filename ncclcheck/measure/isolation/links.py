@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, share_disturbed
+from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing, chance_of_all_bad
 from ncclcheck.measure.isolation.pair_tests import FEW_MEMBERS, Pair, PairTest
 
 LINK_TESTS = 3  # of the pair, at least
@@ -73,8 +73,8 @@ def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]
     bad, tests = standing.between
     serious = []
     for entry in open_links(found):
-        disturbed = share_disturbed(max(0, bad - entry.bad), max(0, tests - entry.bad))
-        if len(found) * disturbed ** (entry.bad - 1) <= FALSE_NAMES:
+        without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
+        if len(found) * chance_of_all_bad(entry.bad - 1, *without) <= FALSE_NAMES:
             serious.append(entry)
     return serious
 

@@ -30,6 +30,7 @@ from ncclcheck.measure.isolation.two_members import MOST_TESTS, two_members
 MANY = 0.25  # of the nodes are suspect
 FEW_TO_FILL = 256  # nodes: of so few all take part in each round
 FEW_ROUNDS, FEW_BAD = 5, 16  # so many rounds are enough for so many bad members
+SURER = 10  # times surer than a name has to be: aimed at as long as the first rounds last
 MEETINGS = 2  # of each named member with others: more tell whether they are one group
 PARTNERS = ((16, 3), (8, 2), (0, 1))  # of a named member: so many, if there are so many members
 LEAST_NAMED_GROUP = 3  # so many named members may be one group behind a common path
@@ -112,14 +113,24 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
             number, _paired(order, met), "all nodes again, since few pairs are far faster than the rest"
         )
     links = open_links(bad_pairs(tests, standing))
-    doubtful = [end for entry in links if entry.bad > 1 and entry.needs_others for end in entry.pair]
-    suspects = list(dict.fromkeys([*suspects_of(members, standing), *doubtful]))
+    is_last = number == FEW_ROUNDS  # then whether they are bad again matters more
+    doubtful = [
+        end for entry in links if entry.bad > 1 and entry.needs_others and not is_last for end in entry.pair
+    ]
     named = named_of(members, standing)
+    among = _among(named, order, tests, standing) if len(named) >= PAIR else []
+    busy = {member for pair in among for member in pair}
+    unsure = (
+        [member for member in unsure_of(named, standing) if member not in busy]
+        if number <= FEW_ROUNDS
+        else []
+    )
+    suspects = list(dict.fromkeys([*suspects_of(members, standing), *unsure, *doubtful]))
     pairs = [*_with_sound(suspects, order, standing, met)]
     why = "suspects, each with another sound node"
-    if len(named) >= PAIR:
-        pairs += _among(named, order, tests, standing)
-        why = why if suspects else "the named nodes among each other"
+    pairs += among
+    if among and not suspects:
+        why = "the named nodes among each other"
     pairs += _disjoint([entry.pair for entry in links if not set(doubtful).intersection(entry.pair)], pairs)
     is_filled = len(members) <= FEW_TO_FILL or len(suspects) + len(named) >= MANY * len(members)
     if number == plan.screen + 1 or (pairs and is_filled):
@@ -159,7 +170,7 @@ def _has_fast_ones(tests: Sequence[PairTest], scale: Scale | None) -> bool:
 def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:
     """Return a round that tells which nodes are sound together; at last one pair alone between the two groups."""
     sides = two_sides(order, tests, standing)
-    if sides is None:
+    if sides is None or (number < FEW_ROUNDS and sum(map(len, sides)) < len(order)):
         met = {test.pair for test in tests}
         return Round(number, _paired(order, met), "which nodes are sound together")
     if any(test.lone for test in tests):
@@ -198,6 +209,12 @@ def _is_always_bad(member: int, standing: Standing, limit: float) -> bool:
     return standing.chance_of(len(standing.own_bad.get(member, ()))) <= SHARE_OF_COUNTS * math.exp(-limit)
 
 
+def unsure_of(named: Sequence[int], standing: Standing) -> list[int]:
+    """Return those of the named members that one more sound partner makes surer, while there are rounds for it."""
+    limit = threshold(len(standing.evidence)) + math.log(SURER)
+    return [member for member in named if standing.evidence[member] < limit]
+
+
 def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
     """Return the members of which more has to be known, the most suspect first; untested ones are among them."""
     named = frozenset(named_of(members, standing))
@@ -234,9 +251,13 @@ def _with_sound(
     """Return each suspect with a sound partner of its own, one that it did not meet yet where there is one."""
     excluded = frozenset(suspects)
     sound = [member for member in order if standing.evidence[member] <= CLEARED and member not in excluded]
+    # A slow test tells less of a partner that slow tests speak against, or that has few good ones.
     sound.sort(
-        key=lambda member: len(standing.against.get(member, ()))
-    )  # of the others a slow test tells less
+        key=lambda member: (
+            len(standing.against.get(member, ())),
+            -len(standing.own_good.get(member, ())),
+        )
+    )
     if not sound and suspects:  # all are suspects, as with three nodes
         return [*_paired([member for member in order if member in excluded], met)]
     pairs = []

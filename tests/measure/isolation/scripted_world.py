@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import time
+from collections import Counter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +16,8 @@ from ncclcheck.measure.isolation.pair_tests import PairTest, deviation_of, middl
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 
 USUAL_GBIT_S = 100.0
+SHARED_NOISE = 0.15  # by which a transfer varies more that shares a path: TCP does not share it evenly
+SCATTERING = 7  # a prime
 DISTURBED = 0.7  # what is left of the rate of a disturbed test
 
 
@@ -23,7 +26,8 @@ class World(Struct, frozen=True):
 
     `slow`: node -> what is left of its rate. `way`: in which direction. `flaky`: a slow node is slow in so many of its
     tests. `links`: pairs with a slow path. `leaf`: so many first nodes share an uplink that leaves 60 %. `trunk`: so
-    many first nodes share one path to the others, of one node's speed. `hangs`: nodes whose tests do not finish.
+    many nodes share one path to the others, of one node's speed each way: the first ones, or, if `is_scattered`, any.
+    `hangs`: nodes whose tests do not finish.
     """
 
     nodes: int
@@ -33,9 +37,14 @@ class World(Struct, frozen=True):
     links: frozenset[frozenset[int]] = frozenset()
     leaf: int = 0
     trunk: int = 0
+    is_scattered: bool = False
     hangs: frozenset[int] = frozenset()
     noise: float = 0.02
     disturbed: float = 0.01
+
+    def is_near(self, node: int) -> bool:
+        """Return whether the node is on the near side of the trunk."""
+        return (node * SCATTERING % self.nodes if self.is_scattered else node) < self.trunk
 
 
 class Played(Struct, frozen=True):
@@ -69,16 +78,21 @@ def play(world: World, seed: int, plan: Plan | None = None) -> Played:
         if not planned.pairs:
             break
         rounds += 1
-        crossing = sum((first < world.trunk) != (second < world.trunk) for first, second in planned.pairs)
-        tests += [_tested(world, draw, planned, pair, crossing) for pair in planned.pairs]
+        crossing = Counter(_ways(world, pair) for pair in planned.pairs)
+        tests += [_tested(world, draw, planned, pair, crossing[_ways(world, pair)]) for pair in planned.pairs]
         ends = [end for pair in planned.pairs for end in pair]
         assert len(set(ends)) == len(ends)
     transfers = tests[-1].transfers if tests else 0
     return Played(conclude(plan, members, tests), rounds, planner_s, transfers)
 
 
+def _ways(world: World, pair: tuple[int, int]) -> tuple[bool, bool]:
+    """Return on which sides the pair is: those with the same sides use the trunk in the same direction at a time."""
+    return world.is_near(pair[0]), world.is_near(pair[1])
+
+
 def _tested(
-    world: World, draw: random.Random, planned: Round, pair: tuple[int, int], crossing: int
+    world: World, draw: random.Random, planned: Round, pair: tuple[int, int], sharing: int
 ) -> PairTest:
     first, second = pair
     number, lone = planned.number, len(planned.pairs) == 1
@@ -98,9 +112,11 @@ def _tested(
             left *= 0.6
         if (first < world.leaf) != (second < world.leaf):
             left *= 0.6
-        if (first < world.trunk) != (second < world.trunk):
-            left = min(left, 1 / crossing)
-        transfers = [left * math.exp(draw.gauss(0, world.noise)) for _ in range(planned.transfers)]
+        is_shared = world.is_near(first) != world.is_near(second) and sharing > 1
+        if is_shared:
+            left = min(left, 1 / sharing)
+        noise = math.hypot(world.noise, SHARED_NOISE) if is_shared else world.noise
+        transfers = [left * math.exp(draw.gauss(0, noise)) for _ in range(planned.transfers)]
         if draw.random() < world.disturbed / 2:
             transfers[0] *= DISTURBED
         deviations.append(deviation_of(transfers))
@@ -128,7 +144,7 @@ def judged(world: World, seed: int) -> Outcome:
     """Play the world and compare what is said of it with what is true."""
     run = play(world, seed)
     bad = set(world.slow) | set(world.hangs)
-    side = frozenset(range(world.leaf or world.trunk))
+    side = frozenset(range(world.leaf) if world.leaf else filter(world.is_near, range(world.nodes)))
     others = frozenset(range(world.nodes)) - side
     false = len(run.named - bad)
     found = len(run.named & bad)
