@@ -174,7 +174,9 @@ def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[i
     found = []
     for member in members:
         partners = set(standing.own_bad.get(member, ()))
-        bad, good = len(partners), len(standing.own_good.get(member, ()))
+        bad = len(partners)
+        # Good with suspects only, it may belong to one group with them.
+        good = sum(standing.evidence[partner] <= 0 for partner in standing.own_good.get(member, ()))
         if member in named or not good or bad < LEAST_SLOW_OF_INTERMITTENT:
             continue
         own = len(standing.own_bad[member])

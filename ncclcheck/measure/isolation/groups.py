@@ -73,8 +73,11 @@ def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
 
 
 def good_among_bad(tests: Sequence[PairTest], standing: Standing) -> set[int]:
-    """Return the members that the evidence calls bad, and that were good with each other."""
-    limit = threshold(len(standing.evidence))
+    """Return the members that the evidence nearly calls bad, and that were good with each other.
+
+    That good test speaks for both of them, so the evidence is less than of one that met sound members only.
+    """
+    limit = threshold(len(standing.evidence)) / 2
     return {
         member
         for test, ratio in zip(tests, standing.ratios, strict=True)

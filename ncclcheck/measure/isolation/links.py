@@ -74,7 +74,8 @@ def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]
     serious = []
     for entry in open_links(found):
         without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
-        if len(found) * chance_of_all_bad(entry.bad - 1, *without) <= FALSE_NAMES:
+        candidates = max(len(found), 1 + without[0])  # also those that were good when they met again
+        if candidates * chance_of_all_bad(entry.bad - 1, *without) <= FALSE_NAMES:
             serious.append(entry)
     return serious
 

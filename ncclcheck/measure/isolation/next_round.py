@@ -125,7 +125,9 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         if number <= FEW_ROUNDS
         else []
     )
-    suspects = list(dict.fromkeys([*suspects_of(members, standing), *unsure, *doubtful]))
+    suspects = list(
+        dict.fromkeys([*suspects_of(members, standing), *_unexplained(tests, standing), *unsure, *doubtful])
+    )
     pairs = [*_with_sound(suspects, order, standing, met)]
     why = "suspects, each with another sound node"
     pairs += among
@@ -220,6 +222,19 @@ def suspects_of(members: Sequence[int], standing: Standing) -> list[int]:
     named = frozenset(named_of(members, standing))
     open_ = [member for member in members if standing.evidence[member] > CLEARED and member not in named]
     return sorted(open_, key=lambda member: -standing.evidence[member])
+
+
+def _unexplained(tests: Sequence[PairTest], standing: Standing) -> list[int]:
+    """Return the cleared ends of bad tests that neither end explains, where the other end is a suspect.
+
+    A short good test may have cleared one that is bad; where both are cleared, they meet once more.
+    """
+    found = []
+    for test, ratio in zip(tests, standing.ratios, strict=True):
+        low, high = sorted(test.pair, key=lambda end: standing.evidence[end])
+        if ratio > 0 and standing.evidence[low] <= CLEARED < standing.evidence[high] <= 0:
+            found.append(low)
+    return found
 
 
 def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
