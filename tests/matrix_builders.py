@@ -13,6 +13,8 @@ from ncclcheck.model.benchmarks.matrix import (
     MatrixLeaf,
     MatrixNode,
     MatrixPath,
+    RailRate,
+    RailRates,
 )
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
@@ -58,3 +60,33 @@ def with_matrix(**changes: Any) -> Snapshot:
 def matrix_report(found: FabricMatrix) -> Report:
     """The report on it."""
     return report_of("matrix", replace(cluster(4), matrix=found))
+
+
+def with_rails(slow: tuple[str, ...] = (), **changes: Any) -> Snapshot:
+    """That cluster with two rails, of which these hosts are slow on the second."""
+    rails = RailRates((RailRate(0, 10.0, ()), RailRate(1, 10.0, slow)), 9.5)
+    return with_matrix(rails=replace(rails, **changes))
+
+
+def many_hosts(nodes: int, leaf: int, partners: int) -> FabricMatrix:
+    """So many nodes in leaves of that size at 4:1, each measured with so many others."""
+    hosts = [f"node{number:05}" for number in range(nodes)]
+    cells = tuple(
+        MatrixCell(
+            hosts[source],
+            hosts[target],
+            round(
+                (10.0 if source // leaf == target // leaf else 2.5) * (1 + (source * 7 + step) % 50 / 1e4), 4
+            ),
+            1 + step % 2,
+            round(50 + (source * 13 + step * 7) % 997 / 10, 1),
+        )
+        for source in range(nodes)
+        for step in range(1, partners + 1)
+        if (target := (source + step * step) % nodes) != source
+    )
+    leaves = tuple(
+        MatrixLeaf(f"leaf{1 + number // leaf:02}", tuple(hosts[number : number + leaf]))
+        for number in range(0, nodes, leaf)
+    )
+    return fabric(leaves=leaves, bisection=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)

@@ -94,7 +94,10 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         if command in ("isolate", "matrix") or given.get("isolate")
         else None,
         demands=replace(
-            bench_demands(given, bench, policy.floors), topology=site_topology(command, given, os.environ)
+            bench_demands(given, bench, policy.floors),
+            topology=site_topology(
+                command, given, os.environ, None if head or given.get("from_") else _flags(given, policy)
+            ),
         ),
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),

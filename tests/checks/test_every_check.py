@@ -27,7 +27,7 @@ NOT_OF_NODES = ("torch-unusable", "exception-expired")
 # Their tests do.
 ON_REQUEST = (
     "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place", "authenticated",
-    "fabric-oversubscribed", "cell-slow", "row-slow", "topology-differs",
+    "fabric-oversubscribed", "cell-slow", "row-slow", "topology-differs", "rail-slow",
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
     "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch",
     "mesh-group-slow", "mesh-wrong-data", "soak-drop", "soak-tail", "link-flap", "soak-wrong-data",

@@ -14,6 +14,8 @@ from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.matrix.bisection import Bisection
 from ncclcheck.measure.matrix.matrix_plan import MatrixPlan, conclude_matrix, matrix_plan
+from ncclcheck.measure.matrix.rail_table import RailTable
+from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips_of
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.matrix import (
     BisectionRatio,
@@ -23,6 +25,10 @@ from ncclcheck.model.benchmarks.matrix import (
     MatrixNode,
     MatrixPath,
     OpenPath,
+    RailRate,
+    RailRates,
+    RoundTripTimes,
+    SwappedRail,
 )
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -86,6 +92,34 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells
         ),
+        _round_trips(host_of, found.trips),
+        _rails(host_of, found.rails),
+    )
+
+
+def _round_trips(host_of: Mapping[int, str], found: RoundTrips | None) -> RoundTripTimes | None:
+    if found is None:
+        return None
+    return RoundTripTimes(
+        round(found.median_us, 1),
+        None if found.within_us is None else round(found.within_us, 1),
+        None if found.across_us is None else round(found.across_us, 1),
+        tuple(tuple(host_of[member] for member in group) for group in found.groups),
+    )
+
+
+def _rails(host_of: Mapping[int, str], found: RailTable | None) -> RailRates | None:
+    if found is None:
+        return None
+    return RailRates(
+        tuple(
+            RailRate(
+                rail.number, round(rail.rate_gbit_s, _DIGITS), tuple(host_of[member] for member in rail.slow)
+            )
+            for rail in found.rails
+        ),
+        None if found.cross_gbit_s is None else round(found.cross_gbit_s, _DIGITS),
+        tuple(SwappedRail(host_of[swap.member], swap.gpu, swap.rail) for swap in found.swapped),
     )
 
 
@@ -140,12 +174,22 @@ def _ratio(found: Bisection | None) -> BisectionRatio | None:
 
 def _cells(host_of: Mapping[int, str], rounds: Rounds) -> tuple[MatrixCell, ...]:
     rates: defaultdict[tuple[int, int], list[float | None]] = defaultdict(list)
-    for test in rounds.tests:
+    straight = [test for test in rounds.tests if not test.rail_shift]
+    trips = round_trips_of(straight)
+    for test in straight:
         forth, back = test.rates_gbit_s or (None, None)
         rates[test.first, test.second].append(forth)
         rates[test.second, test.first].append(back)
     return tuple(
-        MatrixCell(host_of[source], host_of[target], _median(values), len(values))
+        MatrixCell(
+            host_of[source],
+            host_of[target],
+            _median(values),
+            len(values),
+            None
+            if (trip := trips.get((min(source, target), max(source, target)))) is None
+            else round(trip, 1),
+        )
         for (source, target), values in sorted(rates.items())
     )
 

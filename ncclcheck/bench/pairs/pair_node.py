@@ -15,7 +15,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.measure.isolation.pair_tests import MOST_TRANSFERS
+from ncclcheck.measure.isolation.pair_tests import MOST_ROUND_TRIPS, MOST_TRANSFERS
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
@@ -140,22 +140,28 @@ class _PairNode:
         """Return what each GPU of this node does in the round."""
         place, order = self._place, self._order
         prefix = keys.pair_group(place.prefix, order.nonce, planned.number, group[0])
+        rank = group.index(place.ticket)
+        shift = planned.rail_shift if rank else 0
         return tuple(
             PairTask(
                 planned.number,
-                group.index(place.ticket),
-                rail,
+                rank,
+                (lane + shift) % order.rails,
                 place.master_addr,
                 place.store.port,
-                f"{prefix}/{rail}",
+                f"{prefix}/{lane}",
                 order.backend,
                 order.most_bytes,
                 len(group),
                 min(planned.ring_bytes, order.most_bytes) if planned.ring else 0,
                 max(1, min(planned.transfers, MOST_TRANSFERS)),
+                planned.at_once,
+                max(0, min(planned.round_trips, MOST_ROUND_TRIPS)),
+                2 * len(planned.pairs) * order.rails if planned.together else 0,
+                keys.pair_round(place.prefix, order.nonce, planned.number),
                 join_s=PAIR_JOIN_S + len(group) * RING_OF_A_NODE_S,
             )
-            for rail in range(order.rails)
+            for lane in range(order.rails)
         )
 
     def _is_over(self, number: int) -> bool:
@@ -180,6 +186,7 @@ def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
         transfer_s=round(max(result.transfer_s for result in results), 4),
         rails_gbit_s=rates if len(rates) > 1 else (),
         deviation=round(max(result.deviation for result in results), 5),
+        round_trip_us=round(max(result.round_trip_us for result in results), 2),
     )
 
 

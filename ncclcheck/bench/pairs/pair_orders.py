@@ -48,7 +48,9 @@ def pairs_order(
 class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     """A round: pairs of tickets, each as (first, second), or one ring of more. Neither: it is over.
 
-    Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring. `transfers`: of each direction of a pair.
+    Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring. `transfers`: of each direction of a pair;
+    `at_once`: both at the same time. `round_trips`: so many small messages go there and back before them. `rail_shift`:
+    GPU i of the first node meets GPU i + rail_shift of the second. `together`: all pairs begin at the same time.
     """
 
     schema_version: str
@@ -58,6 +60,10 @@ class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     ring: tuple[int, ...] = ()
     ring_bytes: int = 0
     transfers: int = FEW_TRANSFERS
+    at_once: bool = False
+    round_trips: int = 0
+    rail_shift: int = 0
+    together: bool = False
 
     def group_of(self, ticket: int) -> tuple[int, ...] | None:
         """Return the pair or ring that a node belongs to."""
@@ -69,7 +75,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
     `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took, with its
     start; `transfer_s`: one of its transfers. `rails_gbit_s`: what each GPU received, where there are several.
-    `deviation`: the standard deviation of one transfer, as a part.
+    `deviation`: the standard deviation of one transfer, as a part. `round_trip_us`: the shortest round trip.
     """
 
     schema_version: str
@@ -82,6 +88,7 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     transfer_s: float = 0.0
     rails_gbit_s: tuple[float, ...] = ()
     deviation: float = 0.0
+    round_trip_us: float = 0.0
 
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
@@ -106,5 +113,7 @@ def answer_faults(answer: PairAnswer) -> Iterator[str]:
         yield "rails out of bounds"
     if not all(0 <= took_s <= LONGEST_OPTION_S for took_s in (answer.seconds, answer.transfer_s)):
         yield "a time out of bounds"
+    if not 0 <= answer.round_trip_us <= LONGEST_OPTION_S * 1e6:
+        yield "a round trip out of bounds"
     if not 0 <= answer.deviation <= MOST_DEVIATION:
         yield "a deviation out of bounds"

@@ -67,7 +67,7 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
             silent, found = _heard(lead, silent, at_last=True)
             lost += found
             continue
-        order = PairsRound(SCHEMA, TOOL_VERSION, planned.number, planned.pairs, transfers=planned.transfers)
+        order = _order(planned)
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
             rounds = Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
             return _lead_rings(lead, members, plan, rounds)
@@ -80,6 +80,20 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
         silent += [Silent(ticket, planned.number, over_s) for ticket in members if ticket not in answers]
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
         keep(Rounds(tuple(tests), (*lost, *map(_silenced, silent)), is_finished=False))
+
+
+def _order(planned: Round) -> PairsRound:
+    return PairsRound(
+        SCHEMA,
+        TOOL_VERSION,
+        planned.number,
+        planned.pairs,
+        transfers=planned.transfers,
+        at_once=planned.at_once,
+        round_trips=planned.round_trips,
+        rail_shift=planned.rail_shift,
+        together=planned.together,
+    )
 
 
 def _lead_rings(lead: Lead, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
@@ -181,14 +195,19 @@ def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswe
         outcome,
         lone,
         detail,
-        _rails(first, second) if outcome == "ok" else (),
+        _rails(first, second, planned.rail_shift) if outcome == "ok" else (),
         planned.transfers,
         (second.deviation, first.deviation) if first is not None and second is not None else (0.0, 0.0),
+        planned.rail_shift,
+        first.round_trip_us if first is not None and outcome == "ok" else 0.0,
     )
 
 
-def _rails(first: PairAnswer | None, second: PairAnswer | None) -> tuple[tuple[float, float], ...]:
-    """Return what each GPU of the pair reached forth and back, where several measured."""
+def _rails(
+    first: PairAnswer | None, second: PairAnswer | None, shift: int
+) -> tuple[tuple[float, float], ...]:
+    """Return what each GPU of the first reached forth and back, where several measured."""
     if first is None or second is None or len(first.rails_gbit_s) != len(second.rails_gbit_s):
         return ()
-    return tuple(zip(second.rails_gbit_s, first.rails_gbit_s, strict=True))
+    forth = second.rails_gbit_s
+    return tuple((forth[(rail + shift) % len(forth)], back) for rail, back in enumerate(first.rails_gbit_s))

@@ -13,7 +13,9 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     """One rank of a pair, or of a ring of more. They meet in the store under `store_prefix`, which is theirs alone.
 
     `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
-    pair finds it out by itself. `transfers`: of each direction; the mean of the middle half counts.
+    pair finds it out by itself. `transfers`: of each direction; the mean of the middle half counts. `at_once`: both
+    directions at the same time. `round_trips`: so many small messages go there and back before the transfers.
+    `company`: so many ranks of all pairs begin each direction at the same time; they meet under `round_prefix`.
     """
 
     number: int  # of the round
@@ -27,6 +29,10 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     ranks: int = 2
     ring_bytes: int = 0
     transfers: int = FEW_TRANSFERS
+    at_once: bool = False
+    round_trips: int = 0
+    company: int = 0
+    round_prefix: str = ""
     transfer_s: float = timeouts.PAIR_TRANSFER_S
     join_s: float = timeouts.PAIR_JOIN_S
 
@@ -35,7 +41,8 @@ class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     """What one end measured: the rate at which it received, in 1e9 bit/s; `error`: why there is none.
 
     `rail`: over which GPU. `transfer_s`: how long one transfer took. `wrong`: elements that were not those sent.
-    `deviation`: the standard deviation of one transfer, as a part.
+    `deviation`: the standard deviation of one transfer, as a part. `round_trip_us`: the shortest round trip that this
+    end began; 0: none.
     """
 
     number: int
@@ -45,3 +52,4 @@ class PairResult(Struct, frozen=True, forbid_unknown_fields=True):
     error: str = ""
     rail: int = 0
     deviation: float = 0.0
+    round_trip_us: float = 0.0

@@ -1,6 +1,7 @@
 """The transfers of one pair, in a process of its own: first one way, then the other, with verified data.
 
-More ranks are a ring, in which all of them send and receive at the same time.
+Where both directions are wanted at once, and of more ranks, they are a ring, in which all send and receive at the same
+time.
 """
 
 from __future__ import annotations
@@ -12,31 +13,73 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.bench.gpu.device_id import device_id
+from ncclcheck.bench.pairs.pair_company import Company
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
 from ncclcheck.exchange.store.torch_versions import make_store
 from ncclcheck.measure.isolation.pair_tests import deviation_of, middle_mean
-from ncclcheck.timeouts import GROUP_CALL_S
+from ncclcheck.timeouts import GROUP_CALL_S, PAIR_ROUND_TRIPS_S
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+    from torch.distributed import Store
 
 FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
 LEAST_BYTES = 1 << 16
+LEAST_ROUND_TRIPS = 20  # however long they take
 STREAM = 9  # counted parts of one stream: all of them lie in memory until they are verified
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
 
 
 def measure_pair(task: PairTask) -> PairResult:
     """Measure with the other ranks; return what this one received. Raises RuntimeError of torch."""
-    device = _join(task)
-    return _both_ways(task, device) if not task.ring_bytes else _ring(task, device)
+    device, store = _join(task)
+    if task.ring_bytes:
+        return _ring(task, device, task.ring_bytes)
+    round_trip_us = _round_trip_us(task, device)
+    company = Company(store, task)
+    if task.at_once:
+        company.meet("both")
+        found = _ring(task, device, _agreed_bytes(task, device, 0))
+    else:
+        found = _both_ways(task, device, company)
+    return replace(found, round_trip_us=round_trip_us)
 
 
-def _join(task: PairTask) -> torch.device:
-    """Join the group of the task's ranks; return the device that its buffers are on."""
+def _round_trip_us(task: PairTask, device: torch.device) -> float:
+    """Return the shortest time of a byte there and back, to rank 0, which began it; 0 to the other, and of none.
+
+    A byte of 1 comes back, the first 0 ends it.
+    """
+    import torch
+
+    if not task.round_trips:
+        return 0.0
+    byte = torch.ones(1, dtype=torch.uint8, device=device)
+    if task.rank:
+        while True:
+            _exchange(device, byte, 0, task.rank)
+            if not int(byte.item()):
+                return 0.0
+            _exchange(device, byte, 1, task.rank)
+    took_s: list[float] = []
+    began = time.perf_counter()
+    while len(took_s) <= task.round_trips and (
+        len(took_s) < LEAST_ROUND_TRIPS or time.perf_counter() - began < PAIR_ROUND_TRIPS_S
+    ):
+        begin = time.perf_counter()
+        _exchange(device, byte, 0, task.rank)
+        _exchange(device, byte, 1, task.rank)
+        took_s.append(time.perf_counter() - begin)
+    _exchange(device, byte.zero_(), 0, task.rank)
+    return min(took_s[1:]) * 1e6
+
+
+def _join(task: PairTask) -> tuple[torch.device, Store]:
+    """Join the group of the task's ranks; return the device that its buffers are on, and the store of the run."""
     import torch
     import torch.distributed as dist
 
@@ -60,15 +103,16 @@ def _join(task: PairTask) -> torch.device:
         timeout=timedelta(seconds=GROUP_CALL_S),
         **device_id(dist.init_process_group, torch.__version__, device),
     )
-    return device
+    return device, store
 
 
-def _both_ways(task: PairTask, device: torch.device) -> PairResult:
-    """Measure one direction after the other."""
+def _both_ways(task: PairTask, device: torch.device, company: Company) -> PairResult:
+    """Measure one direction after the other, each together with the other pairs of the round."""
     import torch
 
     received = PairResult(task.number, rail=task.rail)
     for sender in (0, 1):
+        company.meet(str(sender))
         found = _one_way(task, device, sender)
         if task.rank != sender:
             received = found
@@ -82,6 +126,16 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
     The receiver times all parts but the first, from the end of a part to the end of the next. So no part begins after
     a pause, in which a queue or a shaper would save up what it lets through at once. Many parts are several streams.
     """
+    size_bytes = _agreed_bytes(task, device, sender)
+    streams = [
+        _stream(task, device, sender, size_bytes, 1 + min(STREAM, task.transfers - done))
+        for done in range(0, task.transfers, STREAM)
+    ]
+    return _result(task, size_bytes, streams)
+
+
+def _agreed_bytes(task: PairTask, device: torch.device, sender: int) -> int:
+    """Return the size of a transfer that takes long enough, by one from `sender` to the other rank."""
     import torch
 
     size = torch.tensor([FIRST_BYTES], dtype=torch.int64, device=device)
@@ -90,12 +144,7 @@ def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
         rate = FIRST_BYTES / max(ends[1] - ends[0], 1e-6)
         size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
     _exchange(device, size, 1 - sender, task.rank)  # the receiver has measured, so it decides
-    size_bytes = int(size.item())
-    streams = [
-        _stream(task, device, sender, size_bytes, 1 + min(STREAM, task.transfers - done))
-        for done in range(0, task.transfers, STREAM)
-    ]
-    return _result(task, size_bytes, streams)
+    return int(size.item())
 
 
 def _result(task: PairTask, size_bytes: int, streams: Sequence[_Stream]) -> PairResult:
@@ -109,13 +158,13 @@ def _result(task: PairTask, size_bytes: int, streams: Sequence[_Stream]) -> Pair
     )
 
 
-def _ring(task: PairTask, device: torch.device) -> PairResult:
+def _ring(task: PairTask, device: torch.device, size_bytes: int) -> PairResult:
     """Receive from the rank before and send to the one after, some parts without a pause, all ranks at once."""
     import torch
     import torch.distributed as dist
 
     before, after = (task.rank - 1) % task.ranks, (task.rank + 1) % task.ranks
-    sent, expected = (_pattern(task.ring_bytes, rank, device) for rank in (task.rank, before))
+    sent, expected = (_pattern(size_bytes, rank, device) for rank in (task.rank, before))
     buffers = [torch.zeros_like(expected) for _ in range(1 + task.transfers)]
     ends_s = [time.perf_counter()]
     for buffer in buffers:
@@ -127,7 +176,7 @@ def _ring(task: PairTask, device: torch.device) -> PairResult:
     stream = _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
     dist.all_reduce(torch.zeros(1, device=device))  # nobody leaves while its neighbour still reads
     _synchronize(device)
-    return _result(task, task.ring_bytes, (stream,))
+    return _result(task, size_bytes, (stream,))
 
 
 class _Stream(Struct, frozen=True):

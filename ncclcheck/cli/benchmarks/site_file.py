@@ -8,6 +8,8 @@ from typing import Any
 
 from ncclcheck.cli.files import read_text
 from ncclcheck.facts.bounded_call import within
+from ncclcheck.launch.detect import detect
+from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.benchmarks.site_topology import SiteTopology
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
@@ -19,12 +21,18 @@ _OPTION = "--topology"
 NOT_GIVEN = Missing("absent", "no topology of the site was given or found")
 
 
-def site_topology(command: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> Fact[SiteTopology]:
+def site_topology(
+    command: str,
+    given: Mapping[str, Any],
+    environ: Mapping[str, str],
+    flags: LaunchFlags | None = None,
+) -> Fact[SiteTopology]:
     """Return what the site says of its switches. Raises UsageError where a file that was named is no such file.
 
     A file that was found and cannot be used is Missing "error". A replay looks for none: this may be another site.
+    Only node 0 judges, so no other node reads a file; `flags` places this process, None where no node is placed.
     """
-    if command != "matrix":
+    if command != "matrix" or (flags is not None and detect(environ, flags).node_rank > 0):
         return NOT_GIVEN
     file = given.get("topology")
     if file:

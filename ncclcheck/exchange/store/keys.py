@@ -152,6 +152,21 @@ def pair_group(prefix: str, nonce: str, number: int, first: int) -> str:
     return f"{prefix}pairs/{nonce}/{number}/{first}"
 
 
+def pair_round(prefix: str, nonce: str, number: int) -> str:
+    """Return the prefix of torch's own keys, under which the ranks of all pairs of a round wait for each other."""
+    return f"{prefix}pairs/{nonce}/{number}/all"
+
+
+def company_ranks(prefix: str, direction: str) -> str:
+    """Return where the ranks of a round are counted that are ready for a direction."""
+    return f"{prefix}/{direction}/ranks"
+
+
+def company_begins(prefix: str, direction: str) -> str:
+    """Return what the last of them sets."""
+    return f"{prefix}/{direction}/begin"
+
+
 def pairs_start(ticket: int, number: int) -> str:
     """Return where a node that imports torch gives its sign of that number, from 0."""
     return f"pairs/start/{ticket}/{number}"

@@ -61,13 +61,19 @@ class Plan(Struct, frozen=True):
 class Round(Struct, frozen=True):
     """Pairs to be tested at the same time; none: all is decided. `why` says it to the user.
 
-    A rate is the middle mean of so many `transfers`.
+    A rate is the middle mean of so many `transfers`. `at_once`: both directions at the same time. `round_trips`: so
+    many small messages go there and back first. `rail_shift`: GPU i meets GPU i + rail_shift. `together`: all pairs
+    begin each direction at the same time, since they share trunks.
     """
 
     number: int
     pairs: tuple[Pair, ...]
     why: str
     transfers: int = FEW_TRANSFERS
+    at_once: bool = False
+    round_trips: int = 0
+    rail_shift: int = 0
+    together: bool = False
 
 
 def next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> Round:

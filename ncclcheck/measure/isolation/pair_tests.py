@@ -28,6 +28,7 @@ _MOST_PASSES = 20
 
 
 FEW_TRANSFERS, MOST_TRANSFERS = 3, 31  # of a test; more where the rates vary
+MOST_ROUND_TRIPS = 1000  # of a test
 FIRST_TRANSFERS = (
     9  # of a test as long as nothing tells how much the rates vary: also at 6 % of noise it counts
 )
@@ -42,6 +43,7 @@ class PairTest(Struct, frozen=True):
     meanwhile. `detail`: what an end said, where it failed. `rails`: the rates forth and back of each GPU, where
     several measured at once; the rates are then those of the slowest. `transfers`: a rate is the middle mean of so
     many, and `deviations` are the standard deviations of one of them, forth and back, as a part; 0: not known.
+    `rail_shift`: GPU i of the first met GPU i + rail_shift of the second. `round_trip_us`: the shortest; 0: not known.
     """
 
     round: int
@@ -55,6 +57,8 @@ class PairTest(Struct, frozen=True):
     rails: tuple[tuple[float, float], ...] = ()
     transfers: int = FEW_TRANSFERS
     deviations: tuple[float, float] = (0.0, 0.0)
+    rail_shift: int = 0
+    round_trip_us: float = 0.0
 
     @property
     def pair(self) -> Pair:

@@ -52,6 +52,19 @@ def within(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
+def with_apart(pairs: tuple[Pair, ...], apart: Sequence[int], repeat: int) -> tuple[Pair, ...]:
+    """Return the pairs with those nodes as well that belong to no leaf, each with the first node of a pair.
+
+    So it is seen whether they send slowly, receive slowly, or both. They are few: at most a quarter of the pairs gives
+    a node away.
+    """
+    asked = apart[: max(1, len(pairs) // 4)] if pairs else ()
+    start = repeat * len(asked) % max(1, len(pairs))
+    turned = [*pairs[start:], *pairs[:start]]
+    met = [(member, pair[0]) for member, pair in zip(asked, turned, strict=False)]
+    return (*turned[len(met) :], *met)
+
+
 def across(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
     """Return disjoint pairs of nodes of different leaves: node i of the first half with node i of the second.
 
@@ -78,7 +91,8 @@ def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str
     number_of = leaves.number_of()
     rounds: defaultdict[int, list[PairTest]] = defaultdict(list)
     for test in tests:
-        if kinds.get(test.round) in ("within", "across"):
+        is_in_leaves = test.first in number_of and test.second in number_of
+        if is_in_leaves and kinds.get(test.round) in ("within", "across"):
             rounds[test.round].append(test)
     means: dict[str, list[float]] = {"within": [], "across": []}
     for number, own in rounds.items():

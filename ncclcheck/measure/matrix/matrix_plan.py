@@ -15,10 +15,13 @@ from ncclcheck.measure.matrix.bisection import (
     Bisection,
     across,
     bisection_of,
+    with_apart,
     within,
 )
 from ncclcheck.measure.matrix.cells import CellScale, cell_scale
 from ncclcheck.measure.matrix.leaves import Leaves, leaves_of
+from ncclcheck.measure.matrix.rail_table import RailTable, rail_table, shift_round
+from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips
 from ncclcheck.measure.matrix.slow_cells import (
     Kinds,
     OpenCell,
@@ -38,13 +41,14 @@ from ncclcheck.measure.matrix.units import (
     unit_round,
 )
 
-RoundKind: TypeAlias = Literal["all", "units", "within", "across", "again"]
+RoundKind: TypeAlias = Literal["all", "units", "within", "across", "rails", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
 LEAST_NODES = 4  # fewer have no two leaves
-MOST_UNIT_ROUNDS = 72  # names that follow the switches take 20 to 30, others up to 70
+MOST_UNIT_ROUNDS = 120  # names that follow the switches take 20 to 30, others up to 100
 MOST_TOURNAMENTS = (
     2  # so many times the rounds that all pairs take: nodes that are often silent miss some for good
 )
+ROUND_TRIPS = 200  # of each test
 MOST_ACROSS = 2 * REPEATS  # where the leaves change while they are measured
 
 
@@ -61,7 +65,7 @@ class MatrixPlan(Plan, frozen=True):
 
 
 class MatrixFound(Struct, frozen=True):
-    """What all rounds say: leaves, bisection, slow nodes, slow paths, and paths that stayed open."""
+    """What all rounds say: leaves, bisection, slow nodes, slow paths, paths that stayed open, round trips and rails."""
 
     scale: CellScale
     leaves: Leaves
@@ -69,6 +73,8 @@ class MatrixFound(Struct, frozen=True):
     rows: tuple[SlowRow, ...]
     cells: tuple[SlowCell, ...]
     open_cells: tuple[OpenCell, ...] = ()
+    trips: RoundTrips | None = None
+    rails: RailTable | None = None
     is_decided: bool = True  # False: the rounds ran out before the leaves were known
 
 
@@ -86,13 +92,25 @@ def next_matrix_round(plan: MatrixPlan, members: Sequence[int], tests: Sequence[
     order = [member for member in plan.order if member in present]
     if len(order) < 2:  # noqa: PLR2004 (a pair)
         return Round(number, (), "")
-    kind, planned = _structure(plan, order, number, tests)
+    straight = _straight(tests)
+    kind, planned = _structure(plan, order, number, straight)
+    shift = 0
     if not planned:
-        kind, planned = _after_structure(plan, order, tests)
+        kind, planned = _after_structure(plan, order, straight)
+    if not planned:
+        kind, (shift, planned) = "rails", shift_round(tests, order)
     pairs = tuple(pair for pair in planned if present.issuperset(pair))
     if pairs:
         plan.kinds[number] = kind
-    return Round(number, pairs, _WHY[kind])
+    return Round(
+        number,
+        pairs,
+        _WHY[kind],
+        at_once=kind == "units",
+        round_trips=ROUND_TRIPS,
+        rail_shift=shift,
+        together=True,
+    )
 
 
 _WHY: dict[RoundKind, str] = {
@@ -101,6 +119,7 @@ _WHY: dict[RoundKind, str] = {
     "within": "all nodes within their leaves",
     "across": "all nodes across leaves",
     "again": "the slowest paths again",
+    "rails": "GPUs of different rails",
 }
 
 
@@ -112,7 +131,7 @@ def _structure(
         return "all", _tournament(plan, order, tests)
     if number <= NEIGHBOUR_ROUNDS:
         return "units", neighbour_round(order, number - 1, tests)
-    scale = cell_scale(tests)
+    scale = cell_scale(_of_units(plan, tests))
     if scale is None or number > MOST_UNIT_ROUNDS or {"within", "across"} & set(plan.kinds.values()):
         return "units", ()
     return "units", unit_round(order, tests, scale)
@@ -152,7 +171,7 @@ def _after_structure(
     if not is_enough and repeats["across"] < MOST_ACROSS:
         is_next = repeats["within"] < WITHIN_REPEATS and repeats["within"] <= repeats["across"]
         if is_next and (pairs := within(known.leaves, repeats["within"])):
-            return "within", pairs
+            return "within", with_apart(pairs, known.leaves.apart, repeats["within"])
         if pairs := across(known.leaves, repeats["across"]):
             return "across", pairs
     return "again", pairs_again(known)
@@ -164,18 +183,25 @@ def conclude_matrix(
     """Return what these tests of the members say; None where none finished."""
     present = frozenset(members)
     order = [member for member in plan.order if member in present]
-    known = _known(plan, order, tests)
+    known = _known(plan, order, straight := _straight(tests))
     if known is None:
         return None
     return MatrixFound(
         known.scale,
         known.leaves,
-        bisection_of(known.leaves, tests, plan.kinds),
+        bisection_of(known.leaves, straight, plan.kinds),
         slow_rows(known),
         slow_cells(known),
         open_cells(known),
+        round_trips(known.leaves, straight),
+        rail_table(tests),
         _is_decided(plan, known.leaves),
     )
+
+
+def _straight(tests: Sequence[PairTest]) -> list[PairTest]:
+    """Return the tests in which GPU i met GPU i."""
+    return [test for test in tests if not test.rail_shift]
 
 
 def _is_decided(plan: MatrixPlan, leaves: Leaves) -> bool:
@@ -190,10 +216,22 @@ def _known(plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]) ->
     if scale is None:
         return None
     if len(order) < LEAST_NODES:
-        leaves = Leaves((tuple(order),))
-    elif plan.full:
-        leaves = leaves_of(order, tests, scale)
-    else:
-        of_units = [test for test in tests if plan.kinds.get(test.round) == "units"]
-        leaves = leaves_of_units(order, of_units, scale)
-    return Kinds(tests, plan.kinds, leaves, scale)
+        return Kinds(tests, plan.kinds, Leaves((tuple(order),)), scale)
+    if plan.full:
+        return Kinds(tests, plan.kinds, leaves_of(order, tests, scale), scale)
+    return _known_of_units(plan, order, tests)
+
+
+def _known_of_units(plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]) -> Kinds | None:
+    """Return the leaves that the units are. Rates in both directions at once are not compared with those of one."""
+    of_units = _of_units(plan, tests)
+    unit_scale = cell_scale(of_units)
+    if unit_scale is None:
+        return None
+    one_way = [test for test in tests if plan.kinds.get(test.round) != "units"]
+    leaves = leaves_of_units(order, of_units, unit_scale)
+    return Kinds(one_way or tests, plan.kinds, leaves, cell_scale(one_way) or unit_scale)
+
+
+def _of_units(plan: MatrixPlan, tests: Sequence[PairTest]) -> list[PairTest]:
+    return [test for test in tests if plan.kinds.get(test.round) == "units"]

@@ -64,12 +64,55 @@ class OpenPath(
 class MatrixCell(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
-    """The median rate of a path in all its tests, in 1e9 bit/s; null: none finished."""
+    """The median rate of a path in all its tests, in 1e9 bit/s; null: none finished.
+
+    `round_trip_us`: the shortest time of a byte there and back; null: not measured.
+    """
 
     from_host: str
     to_host: str
     rate_gbit_s: float | None
     tests: int
+    round_trip_us: float | None = None
+
+
+class RoundTripTimes(Struct, frozen=True, forbid_unknown_fields=True):
+    """The medians of the shortest round trips: of all pairs, within leaves and across them; null: no such pair.
+
+    `groups`: hosts that are near to each other and further from all others; none where all are equally near.
+    """
+
+    median_us: float
+    within_us: float | None
+    across_us: float | None
+    groups: tuple[tuple[str, ...], ...] = ()
+
+
+class RailRate(Struct, frozen=True, forbid_unknown_fields=True):
+    """GPU `gpu` of all nodes with each other: the median rate, in 1e9 bit/s, and the hosts that are slow on it."""
+
+    gpu: int
+    rate_gbit_s: float
+    slow: tuple[str, ...]
+
+
+class SwappedRail(Struct, frozen=True, forbid_unknown_fields=True):
+    """GPU `gpu` of the host is fast with GPU `rail` of the other nodes and slow with GPU `gpu`."""
+
+    host: str
+    gpu: int
+    rail: int
+
+
+class RailRates(Struct, frozen=True, forbid_unknown_fields=True):
+    """The rails of nodes with several GPUs. `cross_gbit_s`: a GPU with one of another rail, all at once.
+
+    Null: it was not measured; 0: no such test finished.
+    """
+
+    rails: tuple[RailRate, ...]
+    cross_gbit_s: float | None
+    swapped: tuple[SwappedRail, ...] = ()
 
 
 class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,3 +135,5 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int
     is_finished: bool
     open_paths: tuple[OpenPath, ...] = ()
+    round_trips: RoundTripTimes | None = None
+    rails: RailRates | None = None

@@ -22,7 +22,7 @@ from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.exit_code import plural
 from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
 from ncclcheck.report.html.html_isolation import rounds_chart
-from ncclcheck.report.html.html_matrix import heat_map
+from ncclcheck.report.html.html_matrix import heat_map, point_map
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
 from ncclcheck.report.html.html_soak import time_axis
 from ncclcheck.report.matrix.matrix_text import matrix_lines
@@ -55,6 +55,7 @@ MOST_DRAWN = 1023  # nodes whose reach is drawn
 _LARGEST_WHOLE = (
     16 << 20
 )  # and of a larger one, only what is not of a single node: facts of a thousand take 50 MB
+MOST_CELLS = 1 << 14  # of a matrix that the page embeds: all pairs of 128 nodes
 _START = "page.start();"
 _SCRIPTS = ("page.js", "nodes.js", "reach.js", "charts.js")
 _VERDICT_WORDS = {
@@ -73,7 +74,10 @@ def to_html(report: Report) -> str:
     nodes = node_table(report, findings)
     is_whole = holds_all(report)
     # The library of charts is as large as all else that a page of thousands may be: there, pairs are listed, not drawn.
-    charts = chart_data(report if len(report.nodes) <= MOST_DRAWN else replace(report, probes=()))
+    # So it is where the paths of a matrix are a picture.
+    points = point_map(report.matrix)
+    is_drawn = len(report.nodes) <= MOST_DRAWN and points is None
+    charts = chart_data(report if is_drawn else replace(report, probes=()))
     script = _script(environment)
     library = _plotly() if charts else ""
     return environment.get_template("report.html.jinja").render(
@@ -98,6 +102,7 @@ def to_html(report: Report) -> str:
         trials_text=draw_plain(trial_lines(report)),
         isolation_text=draw_plain(isolation_lines(report)),
         heat_map=heat_map(report.matrix),
+        point_map=points,
         time_axis=time_axis(report.soak),
         soak_text=draw_plain(soak_lines(report)),
         matrix_text=draw_plain(matrix_lines(report)),
@@ -196,16 +201,22 @@ def holds_all(report: Report) -> bool:
         size += len(encode(node))
         if size > _LARGEST_WHOLE:
             return False
-    return len(encode(report.probes)) + len(encode(report.nccl)) <= _LARGEST_WHOLE
+    cells = len(report.matrix.cells) if report.matrix is not None else 0
+    return cells <= MOST_CELLS and len(encode(report.probes)) + len(encode(report.nccl)) <= _LARGEST_WHOLE
 
 
 def _without_nodes(report: Report) -> Report:
-    """Return the report without the facts of each node, NCCL's choice on each, and the probes that succeeded."""
+    """Return the report without what is of a single node or path: facts, NCCL's choice, probes that succeeded, cells.
+
+    The picture of the matrix has a point for each cell.
+    """
+    matrix = report.matrix
     return replace(
         report,
         nodes=tuple(NodeEntry(node.host, node.node_rank, node.status) for node in report.nodes),
         probes=tuple(probe for probe in report.probes if probe.outcome != "ok"),
         nccl=(),
+        matrix=replace(matrix, cells=()) if matrix is not None and len(matrix.cells) > MOST_CELLS else matrix,
     )
 
 

@@ -13,13 +13,19 @@ _FORMULA = ("=", "+", "-", "@")  # a spreadsheet would compute what begins so
 
 
 def to_csv(report: Report) -> str:
-    """Return a row per measured path; only the header where there is no matrix. An empty value: it did not finish."""
+    """Return the rate and the round trip of each measured path; only the header where there is no matrix.
+
+    An empty value: it did not finish.
+    """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
     for cell in report.matrix.cells if report.matrix is not None else ():
         value = "" if cell.rate_gbit_s is None else f"{cell.rate_gbit_s:g}"
-        writer.writerow((_name(cell.from_host), _name(cell.to_host), "rate", value, "Gbit/s", cell.tests))
+        ends = (_name(cell.from_host), _name(cell.to_host))
+        writer.writerow((*ends, "rate", value, "Gbit/s", cell.tests))
+        if cell.round_trip_us is not None:
+            writer.writerow((*ends, "round trip", f"{cell.round_trip_us:g}", "us", cell.tests))
     return out.getvalue()
 
 

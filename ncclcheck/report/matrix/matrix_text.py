@@ -41,6 +41,8 @@ def matrix_lines(report: Report) -> Iterator[Line]:
             f"{plural(bisection.repeats, 'repeat')})",
             indent=2,
         )
+    yield from _round_trips(matrix)
+    yield from _rails(matrix)
     for path in matrix.paths:
         part = "nothing" if path.part is None else f"{path.part:.0%} of usual"
         yield line(f"slow path: {plain(path.from_host)} to {plain(path.to_host)}, {part}", indent=2)
@@ -53,6 +55,41 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     if len(matrix.open_paths) > _MOST_OPEN:
         yield line(f"not decided: {len(matrix.open_paths) - _MOST_OPEN} further paths", indent=2)
     yield from _map(matrix)
+
+
+def _round_trips(matrix: FabricMatrix) -> Iterator[Line]:
+    trips = matrix.round_trips
+    if trips is None:
+        return
+    parts = [
+        f"{us:.3g} us {where}"
+        for us, where in ((trips.within_us, "within leaves"), (trips.across_us, "across leaves"))
+        if us is not None and trips.across_us is not None
+    ]
+    split = f": {', '.join(parts)}" if parts else ""
+    yield line(
+        f"round trips: {trips.median_us:.3g} us, the median of the shortest of each pair{split}", indent=2
+    )
+    for group in trips.groups:
+        yield line(f"near by round trips: {fold_hosts(group)}", indent=4)
+
+
+def _rails(matrix: FabricMatrix) -> Iterator[Line]:
+    """Yield a row per rail: the GPU, its rate, and who is slow on it."""
+    rails = matrix.rails
+    if rails is None:
+        return
+    for rail in rails.rails:
+        slow = f"; slow on {fold_hosts(rail.slow)}" if rail.slow else ""
+        yield line(
+            f"rail {rail.gpu}, GPU {rail.gpu} with GPU {rail.gpu}: {rail.rate_gbit_s:.3g} Gbit/s{slow}",
+            indent=2,
+        )
+    if rails.cross_gbit_s is not None:
+        reached = f"{rails.cross_gbit_s:.3g} Gbit/s" if rails.cross_gbit_s else "no test finished"
+        yield line(f"GPUs of different rails: {reached}", indent=2)
+    for swap in rails.swapped:
+        yield line(f"swapped: GPU {swap.gpu} of {plain(swap.host)} is on rail {swap.rail}", indent=2)
 
 
 def leaf_order(matrix: FabricMatrix) -> list[str]:

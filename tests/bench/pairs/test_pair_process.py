@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_process import PairProcess
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
@@ -76,3 +77,26 @@ def test_a_child_that_dies_is_told_with_its_last_words(
         time.sleep(0.01)
     os.kill(two[0].children[0], signal.SIGKILL)
     assert "its process died" in result_of(two[0], 1).error
+
+
+def test_a_pair_measures_both_ways_at_once_together_with_the_others_and_its_round_trip(
+    two: list[PairProcess], server: Store, prefix: str
+) -> None:
+    asked = [
+        replace(
+            task(server, prefix, 4, rank),
+            at_once=True,
+            round_trips=50,
+            company=2,
+            round_prefix=f"{prefix}company",
+        )
+        for rank in range(2)
+    ]
+    for process, own in zip(two, asked, strict=True):
+        process.begin([own])
+    first, second = (result_of(process, 4) for process in two)
+    for result in (first, second):
+        assert (result.error, result.wrong) == ("", 0)
+        assert (result.received_gbit_s or 0.0) > 0
+    assert 0 < first.round_trip_us < 1e6
+    assert second.round_trip_us == 0.0

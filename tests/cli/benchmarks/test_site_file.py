@@ -11,6 +11,7 @@ import pytest
 from ncclcheck.cli.benchmarks import site_file
 from ncclcheck.cli.benchmarks.site_file import site_topology
 from ncclcheck.cli.request import run_options
+from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 
@@ -55,6 +56,20 @@ def test_neither_a_replay_nor_another_command_looks_for_one(slurm: Path) -> None
     (slurm / "topology.conf").write_text(CONF)
     assert site_topology("matrix", {"from_": "run.json"}, {}) == site_file.NOT_GIVEN
     assert site_topology("preflight", {}, {}) == site_file.NOT_GIVEN
+
+
+@pytest.mark.usefixtures("slurm")
+def test_only_node_0_needs_the_file(tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "nothing")
+    of_node = {"topology": nowhere, "nnodes": 2, "master_addr": "node1"}
+    found = run_options("matrix", {**of_node, "node_rank": 1}).demands.topology
+    assert found == site_file.NOT_GIVEN
+    with pytest.raises(UsageError, match="there is no such file"):
+        run_options("matrix", {**of_node, "node_rank": 0})
+    task = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "1", "SLURM_PROCID": "3", "SLURM_NODEID": "3", "SLURM_LOCALID": "0",
+            "SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NUM_NODES": "4", "SLURM_STEP_TASKS_PER_NODE": "1(x4)",
+            "SLURM_STEP_NODELIST": "gpu[1-4]"}  # fmt: skip
+    assert site_topology("matrix", {"topology": nowhere}, task, LaunchFlags()) == site_file.NOT_GIVEN
 
 
 @pytest.mark.usefixtures("slurm")

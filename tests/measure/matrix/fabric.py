@@ -65,10 +65,11 @@ def true_leaves(fabric: Fabric, seed: int) -> set[frozenset[int]]:
     }
 
 
-def play(fabric: Fabric, seed: int) -> Played:
+def play(fabric: Fabric, seed: int, *, full: bool | None = None) -> Played:
     """Play all rounds."""
     draw, leaf_of = random.Random(f"fabric {seed}"), fabric.leaf_of(seed)  # noqa: S311
-    plan, members, tests, rounds = matrix_plan(range(fabric.nodes)), range(fabric.nodes), list[PairTest](), 0
+    plan, members = matrix_plan(range(fabric.nodes), full=full), range(fabric.nodes)
+    tests, rounds = list[PairTest](), 0
     while True:
         planned = next_matrix_round(plan, members, tests)
         if not planned.pairs:
@@ -76,8 +77,13 @@ def play(fabric: Fabric, seed: int) -> Played:
         rounds += 1
         ends = [end for pair in planned.pairs for end in pair]
         assert len(set(ends)) == len(ends)
-        forth = _rates(fabric, leaf_of, draw, planned.pairs)
-        back = _rates(fabric, leaf_of, draw, [(second, first) for first, second in planned.pairs])
+        reverse = [(second, first) for first, second in planned.pairs]
+        if planned.at_once:  # a transfer and the one against it take as long as the slower of both
+            both = _rates(fabric, leaf_of, draw, (*planned.pairs, *reverse))
+            forth = back = list(map(min, both[: len(reverse)], both[len(reverse) :]))
+        else:
+            forth = _rates(fabric, leaf_of, draw, planned.pairs)
+            back = _rates(fabric, leaf_of, draw, reverse)
         tests += [
             PairTest(planned.number, *pair, rate, other)
             for pair, rate, other in zip(planned.pairs, forth, back, strict=True)

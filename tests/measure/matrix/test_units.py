@@ -20,10 +20,10 @@ def test_every_pair_of_neighbours_is_tested_twice_while_three_quarters_of_the_no
     rounds = [neighbour_round(order, number) for number in range(NEIGHBOUR_ROUNDS)]
     for pairs in rounds:
         assert len({end for pair in pairs for end in pair}) == 100
-        assert sum(second - first > 1 for first, second in pairs) >= 36
+        assert sum(abs(second - first) > 1 for first, second in pairs) >= 36
     probes = [pair for pairs in rounds for pair in pairs if pair[1] == pair[0] + 1]
     assert sorted(set(probes)) == [(member, member + 1) for member in range(99)]
-    assert len(probes) == 2 * 99
+    assert min(probes.count(pair) for pair in set(probes)) == 2
 
 
 def test_two_fast_tests_make_one_unit_and_one_does_not() -> None:
@@ -44,14 +44,14 @@ def test_disturbed_tests_are_repeated_and_three_slow_ones_decide() -> None:
     assert not unit_round(range(4), [*pair, slow, slow, slow], SCALE)
 
 
-def test_first_nodes_of_slow_pairs_send_together_again() -> None:
-    slow = [PairTest(1, first, first + 1, 90.0, 90.0) for first in range(1, 40, 2)]
-    fast = [PairTest(1, first, first + 1, 100.0, 100.0) for first in range(41, 80, 2)]
-    loads = [(first, second) for first, second in neighbour_round(range(80), 0, [*slow, *fast])[10:]]
-    senders = {first for first, _ in loads}
+def test_slow_pairs_are_kept_as_load_and_the_others_are_paired_anew() -> None:
+    slow = [PairTest(1, first, 79 - first, 60.0, 60.0) for first in range(20)]
+    fast = [PairTest(1, first, 79 - first, 100.0, 100.0) for first in range(20, 40)]
+    pairs = neighbour_round(range(80), 0, [*slow, *fast])
     busy = {end for pair in neighbour_round(range(80), 0)[:10] for end in pair}
-    assert {first for first in range(1, 40, 2) if first not in busy} <= senders
-    assert not senders & set(range(2, 41, 2))
+    kept = [test.pair for test in slow if busy.isdisjoint(test.pair)]
+    assert 0 < sum(pair in pairs for pair in kept) <= 10  # a quarter of the nodes
+    assert not any(test.pair in pairs for test in fast)
 
 
 def test_a_node_in_the_wrong_unit_is_moved_by_all_of_its_tests() -> None:

@@ -1,0 +1,38 @@
+"""All pairs of a round begin at the same time: what they share shows only while all of them send."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ncclcheck.bench.pairs.pair_task import PairTask
+from ncclcheck.exchange.store import keys
+from ncclcheck.timeouts import PAIR_COMPANY_POLL_S, PAIR_COMPANY_S
+
+if TYPE_CHECKING:
+    from torch.distributed import Store
+
+POLLS_PER_S = 20_000  # of all ranks together, which one store answers
+_ALL = b"1"
+
+
+class Company:
+    """The ranks of all pairs of a round. State: whether this one still waits for the others."""
+
+    def __init__(self, store: Store, task: PairTask) -> None:
+        self._store, self._ranks, self._prefix = store, task.company, task.round_prefix
+
+    def meet(self, direction: str) -> None:
+        """Return when all ranks are here, or after some seconds: a pair that hangs does not keep the others."""
+        if not self._ranks:
+            return
+        begins = keys.company_begins(self._prefix, direction)
+        if self._store.add(keys.company_ranks(self._prefix, direction), 1) >= self._ranks:
+            self._store.set(begins, _ALL)
+            return
+        until = time.monotonic() + PAIR_COMPANY_S
+        while time.monotonic() < until:
+            if self._store.check([begins]):
+                return
+            time.sleep(max(PAIR_COMPANY_POLL_S, self._ranks / POLLS_PER_S))
+        self._ranks = 0  # later directions do not wait for them again

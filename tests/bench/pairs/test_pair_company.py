@@ -1,0 +1,49 @@
+"""All ranks of a round begin together, and one that never comes costs a deadline once."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch.distributed as dist
+from msgspec.structs import replace
+
+from ncclcheck.bench.pairs import pair_company
+from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs.pair_task import PairTask
+
+TASK = PairTask(1, 0, 0, "127.0.0.1", 1, "p", "gloo", 1 << 20, company=3, round_prefix="r")
+
+
+def test_the_first_waits_for_the_last_in_each_direction() -> None:
+    store = dist.HashStore()
+    begun: list[str] = []
+
+    def rank(number: int) -> None:
+        company = Company(store, TASK)
+        for direction in ("0", "1"):
+            company.meet(direction)
+            begun.append(f"{direction} {number}")
+
+    early = [threading.Thread(target=rank, args=(number,)) for number in range(2)]
+    for thread in early:
+        thread.start()
+    time.sleep(0.2)
+    assert begun == []
+    rank(2)
+    for thread in early:
+        thread.join(20)
+    assert len(begun) == 6
+
+
+def test_who_never_comes_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_S", 0.1)
+    company = Company(dist.HashStore(), TASK)
+    company.meet("0")
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_S", 1e6)
+    company.meet("1")
+
+
+def test_without_company_nobody_is_waited_for() -> None:
+    Company(dist.HashStore(), replace(TASK, company=0)).meet("0")
