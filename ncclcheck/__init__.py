@@ -1,6 +1,7 @@
 """ncclcheck: are these nodes and this network fit for a multi-node GPU job, and if not, why not.
 
-`ncclcheck.preflight`, `ncclcheck.bench` and `ncclcheck.run` are the commands as functions: see `ncclcheck.api`.
+`ncclcheck.preflight`, `ncclcheck.bench`, `ncclcheck.run` and `ncclcheck.soak` are the commands as functions: see
+`ncclcheck.api`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ TYPE_CHECKING = (
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncclcheck.api import bench, preflight, run, to_json, to_text
+    from ncclcheck.api import bench, preflight, run, soak, to_json, to_text
     from ncclcheck.model.errors import NcclcheckError, UsageError
     from ncclcheck.model.finding import Evidence, Finding, Fix
     from ncclcheck.model.report import Report, Verdict
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Evidence", "Finding", "Fix", "NcclcheckError", "Report", "UsageError", "Verdict",
-    "__version__", "bench", "preflight", "run", "to_json", "to_text",
+    "__version__", "bench", "preflight", "run", "soak", "to_json", "to_text",
 ]  # fmt: skip
 
 _WHERE = {
-    **dict.fromkeys(("bench", "preflight", "run", "to_json", "to_text"), "ncclcheck.api"),
+    **dict.fromkeys(("bench", "preflight", "run", "soak", "to_json", "to_text"), "ncclcheck.api"),
     **dict.fromkeys(("NcclcheckError", "UsageError"), "ncclcheck.model.errors"),
     **dict.fromkeys(("Evidence", "Finding", "Fix"), "ncclcheck.model.finding"),
     **dict.fromkeys(("Report", "Verdict"), "ncclcheck.model.report"),

@@ -1,4 +1,4 @@
-"""ncclcheck from Python: the commands `preflight`, `bench` and `run` as functions that return the report.
+"""ncclcheck from Python: the commands `preflight`, `bench`, `run` and `soak` as functions that return the report.
 
     import ncclcheck
 
@@ -187,6 +187,55 @@ def run(
     return _report("run", dict(locals()))
 
 
+def soak(
+    *,
+    duration: str | None = None,
+    ops: Several = (),
+    size: str | None = None,
+    every: str | None = None,
+    drop: str | None = None,
+    duty: str | None = None,
+    state: FilePath | None = None,
+    resume: FilePath | None = None,
+    until_finding: bool = False,
+    backend: Literal["auto", "nccl", "gloo"] | None = None,
+    no_preflight: bool = False,
+    nnodes: int | None = None,
+    node_rank: int | None = None,
+    master_addr: str | None = None,
+    master_port: int | None = None,
+    nproc_per_node: int | None = None,
+    hosts: str | None = None,
+    hostfile: FilePath | None = None,
+    ssh: str | None = None,
+    remote_python: FilePath | None = None,
+    env: Several = (),
+    meet_in: FilePath | None = None,
+    key_file: FilePath | None = None,
+    gpus_per_node: int | None = None,
+    code: SeveralPaths = (),
+    data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (),
+    checkpoint: SeveralPaths = (),
+    expect: FilePath | None = None,
+    profile: str | None = None,
+    select: Several = (),
+    ignore: Several = (),
+    demote: Several = (),
+    require: Several = (),
+    fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None,
+    join_timeout: float | None = None,
+    from_: FilePath | None = None,
+) -> Report:
+    """Return the report of `ncclcheck soak`: does the network stay as fast for hours?
+
+    `duration` and `every` are times as "2h" and "10s", `drop` and `duty` per cent. The series is `report.soak`; its
+    blocks are in the folder `state` on node 0. Raises UsageError.
+    """
+    return _report("soak", dict(locals()))
+
+
 def to_text(report: Report, *, verbose: int = 0) -> str:
     """Return the report as the command prints it, without colours."""
     from ncclcheck.report.text.terminal import render
@@ -228,7 +277,7 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
     """Return the options as click would parse them, with the command's own types. Raises UsageError."""
     import click
 
-    from ncclcheck.cli.commands import session
+    from ncclcheck.cli.commands import session, soak
     from ncclcheck.cli.usage import one_sentence
     from ncclcheck.model.errors import UsageError
 
@@ -236,6 +285,7 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
         "preflight": session.preflight,
         "bench": session.bench,
         "run": session.run,
+        "soak": soak.soak,
     }
     context = click.Context(known[command], info_name=f"ncclcheck.{command}")
     read: dict[str, Any] = {"quiet": True}

@@ -13,7 +13,7 @@ import pytest
 
 import ncclcheck
 from ncclcheck import api
-from ncclcheck.cli.commands import session
+from ncclcheck.cli.commands import session, soak
 from tests.cli.command_line import clean_environment, saved_run
 
 # What is of a command and not of a report: where it goes, what is shown, what is started after it.
@@ -39,11 +39,12 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("name", ["preflight", "bench", "run"])
+@pytest.mark.parametrize("name", ["preflight", "bench", "run", "soak"])
 def test_a_function_has_the_options_of_its_command(name: str) -> None:
     function: Any = getattr(ncclcheck, name)
     parameters = inspect.signature(function).parameters
-    options = {option.name for option in getattr(session, name).params} - ONLY_A_COMMAND_HAS
+    command: Any = soak.soak if name == "soak" else getattr(session, name)
+    options = {option.name for option in command.params} - ONLY_A_COMMAND_HAS
     assert set(parameters) == options
     assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters.values())
     assert function.__doc__

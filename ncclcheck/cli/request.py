@@ -18,7 +18,7 @@ from ncclcheck.cli.benchmarks.mesh_request import given_mesh, mesh_request
 from ncclcheck.cli.benchmarks.ops import given_ops
 from ncclcheck.cli.benchmarks.site_file import site_topology
 from ncclcheck.cli.benchmarks.soak_request import refuse_short, soak_request
-from ncclcheck.cli.benchmarks.try_request import try_request
+from ncclcheck.cli.benchmarks.try_request import refuse_against_policy, try_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
@@ -54,9 +54,11 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
     The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
     """
     policy = read_policy(given)
+    given = _with_policy(command, given, policy)
     bench = (
         replace(bench_request(given), soak=soak_request(given)) if command == "soak" else bench_request(given)
     )
+    refuse_against_policy(bench.tries, policy)
     usual_s = _USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
     if command == "bench" and given.get("isolate"):
         usual_s += timeouts.ISOLATE_TIMEOUT_S
@@ -102,6 +104,18 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         preflight=not given.get("no_preflight"),
         wants_documents=bool(given.get("output") or given.get("save")),
     )
+
+
+def _with_policy(command: Command, given: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
+    """Return the options with those of the policy's tables [soak] and [try], where the command line says nothing."""
+    is_trying = given.get("try_") or given.get("try_file")
+    section = "soak" if command == "soak" else "try" if is_trying else ""
+    of_policy = {
+        name.removeprefix(f"{section}."): text
+        for name, text in policy.options.items()
+        if name.startswith(f"{section}.")
+    }
+    return {**given, **{name: text for name, text in of_policy.items() if given.get(name) is None}}
 
 
 def _first(*values: int | None) -> int | None:

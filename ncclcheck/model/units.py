@@ -11,6 +11,8 @@ from ncclcheck.model.errors import UsageError
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)([KMGT]?)(I?B)?", re.ASCII | re.IGNORECASE)
 _FACTOR = re.compile(r"(\d{1,9})X", re.ASCII | re.IGNORECASE)
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 24 * 3600.0}
+_TIME = re.compile(r"(\d{1,7}(?:\.\d{0,3})?) ?(s|m|h|d|)", re.ASCII)
 MOST_SIZES = 256
 LARGEST_BYTES = 1 << 44
 _RIGHT = "write sizes as 1M-1G, 1M-1G:4x, 1M-16M:+1M or 8,1K,4M"
@@ -113,3 +115,36 @@ def format_number(value: float) -> str:
     """Return a number for people: three or four digits that count, never an exponent."""
     decimals = next(decimals for least, decimals in _DECIMALS if abs(value) >= least)
     return f"{value:.{decimals}f}"
+
+
+def parse_time_s(text: str, least_s: float, longest_s: float) -> float:
+    """Return the seconds of a time as people write it: 90, 30s, 10m, 2h, 1d. Raises UsageError for all else."""
+    match = _TIME.fullmatch(text.strip().lower())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else -1.0
+    if not least_s <= seconds <= longest_s:
+        raise UsageError(
+            f"{text!r}: expected a time from {time_words(least_s)} to {time_words(longest_s)}, "
+            "for example 30s, 10m or 2h"
+        )
+    return seconds
+
+
+def time_words(seconds: float) -> str:
+    """Return a time as `parse_time_s` reads it: 0.5s, 90s, 10m, 2h."""
+    minute_s, hour_s = _SECONDS["m"], _SECONDS["h"]
+    if seconds < 2 * minute_s and seconds != minute_s:
+        return f"{seconds:g}s"
+    return f"{seconds / minute_s:.3g}m" if seconds < hour_s else f"{seconds / hour_s:.3g}h"
+
+
+def parse_part(text: str, least: float, most: float) -> float:
+    """Return the part that so many per cent are, with or without the sign. Raises UsageError."""
+    try:
+        part = float(text.removesuffix("%")) / 100
+    except ValueError:
+        part = -1.0
+    if not least <= part <= most:
+        raise UsageError(
+            f"{text!r}: expected per cent from {100 * least:g} to {100 * most:g}, for example 5%"
+        )
+    return part

@@ -51,7 +51,7 @@ def words(lab: Lab, duration: str, every: str, size: str) -> list[str]:
 def test_a_link_that_flaps_is_named_and_the_folder_is_reported_meanwhile(lab: LabOf) -> None:
     three = lab(3)
     bad, folder = three.nodes[1], three.nodes[0].folder / "home" / "soak"
-    running = start(three, "soak", *words(three, "14s", "0.5s", "64K"))
+    running = start(three, "soak", *words(three, "20s", "0.5s", "64K"))
     blocks_in(folder, 6, WAIT_S)
     faults.unplug(bad)
     time.sleep(0.3)

@@ -12,8 +12,11 @@ from ncclcheck.model.units import (
     MOST_SIZES,
     format_number,
     format_size,
+    parse_part,
     parse_size,
     parse_sizes,
+    parse_time_s,
+    time_words,
 )
 
 K, M, G = 1 << 10, 1 << 20, 1 << 30
@@ -103,3 +106,24 @@ def test_sizes_are_written_exactly(size: int, text: str) -> None:
 )
 def test_numbers_keep_the_digits_that_count(value: float, text: str) -> None:
     assert format_number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90.0), ("30s", 30.0), (" 10M ", 600.0), ("1.5h", 5400.0), ("1d", 86400.0)]
+)
+def test_times_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_time_s(text, 1.0, 1e6) == seconds
+    assert parse_time_s(time_words(seconds), 1.0, 1e6) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5s", "1e9", "2h30m", "0.5s", "99d"])
+def test_what_is_no_time_or_out_of_bounds_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"expected a time from 1s to 2.78h"):
+        parse_time_s(text, 1.0, 10_000.0)
+
+
+def test_parts_are_per_cent() -> None:
+    assert parse_part("5%", 0.02, 0.9) == parse_part("5", 0.02, 0.9) == 0.05
+    for text in ("1%", "x", "91", "nan", "1e99"):
+        with pytest.raises(UsageError, match="expected per cent from 2 to 90"):
+            parse_part(text, 0.02, 0.9)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
+from msgspec import Struct
+
 from ncclcheck import timeouts
 from ncclcheck.facts.gpu.gpu_values import bus_address, slowdown_words
 from ncclcheck.model.bench import GpuHealth
@@ -19,6 +21,29 @@ _LONGEST_TEXT = 200
 _NVLINK_FIELDS = tuple(
     f"NVML_FI_DEV_NVLINK_{kind}_ERROR_COUNT_TOTAL" for kind in ("CRC_FLIT", "CRC_DATA", "REPLAY", "RECOVERY")
 )
+
+
+class GpuLook(Struct, frozen=True):
+    """What NVML said of a GPU since it was last looked at: reasons for a lower clock, clock, heat, and new errors.
+
+    `clock_mhz`: the lowest of its multiprocessors; 0: not told. `temperature_c`: the highest.
+    """
+
+    slowdowns: tuple[str, ...] = ()
+    clock_mhz: int = 0
+    temperature_c: int = 0
+    nvlink_errors: int = 0
+    pcie_replays: int = 0
+
+
+class _Sample(Struct, frozen=True):
+    """What was seen since the last look. The counters are since the driver was loaded; None: not read yet."""
+
+    mask: int = 0
+    clock_mhz: int = 0
+    temperature_c: int = 0
+    links: int | None = None
+    replays: int | None = None
 
 
 class HealthWatch:
@@ -33,6 +58,8 @@ class HealthWatch:
         self._nvml = nvml
         self._health = GpuHealth(self.pci)
         self._ending, self._ended = threading.Event(), threading.Event()
+        self._lock, self._is_looked_at = threading.Lock(), False
+        self._sample = self._told = _Sample()
         if address:
             threading.Thread(target=self._watch, name="gpu-health", daemon=True).start()
         else:
@@ -45,6 +72,38 @@ class HealthWatch:
             return self._health
         hung = Missing("timeout", f"NVML did not answer within {timeouts.GPU_HEALTH_S:.0f} s")
         return GpuHealth(self.pci, hung, hung, hung)
+
+    def look(self) -> GpuLook:
+        """Return what was seen since the last look, at once. From the first one on, clock and heat are read as well."""
+        with self._lock:
+            seen, self._sample = self._sample, _Sample(links=self._sample.links, replays=self._sample.replays)
+            told, self._told = self._told, seen
+            self._is_looked_at = True
+        return GpuLook(
+            tuple(slowdown_words(seen.mask)),
+            seen.clock_mhz,
+            seen.temperature_c,
+            _more(told.links, seen.links),
+            _more(told.replays, seen.replays),
+        )
+
+    def _note(self, nvml: Any, handle: Any, mask: Fact[int]) -> None:
+        """Add what is so now to what the next look tells."""
+        if not self._is_looked_at:
+            return
+        clock = _first([nvml.nvmlDeviceGetClockInfo])(nvml, handle, nvml.NVML_CLOCK_SM)
+        heat = _first([nvml.nvmlDeviceGetTemperature])(nvml, handle, nvml.NVML_TEMPERATURE_GPU)
+        links, replays = _nvlink_errors(nvml, handle), _pcie_replays(nvml, handle)
+        with self._lock:
+            before = self._sample
+            clocks = [mhz for mhz in (before.clock_mhz, clock) if not isinstance(mhz, Missing) and mhz > 0]
+            self._sample = _Sample(
+                before.mask if isinstance(mask, Missing) else before.mask | mask,
+                min(clocks, default=0),
+                before.temperature_c if isinstance(heat, Missing) else max(before.temperature_c, heat),
+                before.links if isinstance(links, Missing) else links,
+                before.replays if isinstance(replays, Missing) else replays,
+            )
 
     def _watch(self) -> None:
         try:
@@ -64,7 +123,9 @@ class HealthWatch:
         reasons = _reasons(nvml, handle)
         mask: Fact[int] = reasons()
         while not self._ending.wait(timeouts.GPU_LOOK_S):
-            mask = _joined(mask, reasons())
+            now = reasons()
+            mask = _joined(mask, now)
+            self._note(nvml, handle, now)
         mask = _joined(mask, reasons())
         return GpuHealth(
             self.pci,
@@ -97,16 +158,16 @@ def _reasons(nvml: Any, handle: Any) -> Callable[[], Fact[int]]:
     return lambda: _first(getattr(nvml, name, None) for name in names)(nvml, handle)
 
 
-def _first(functions: Iterable[Any]) -> Callable[[Any, Any], Fact[int]]:
+def _first(functions: Iterable[Any]) -> Callable[..., Fact[int]]:
     """Return the reader that asks these functions in turn until one of them answers."""
 
-    def read(nvml: Any, handle: Any) -> Fact[int]:
+    def read(nvml: Any, handle: Any, *words: Any) -> Fact[int]:
         why = Missing("unsupported", "this nvidia-ml-py does not have it")
         for function in functions:
             if function is None:
                 continue
             try:
-                return int(function(handle))
+                return int(function(handle, *words))
             except nvml.NVMLError as error:
                 why = Missing("unsupported", f"NVML: {error}")
         return why
@@ -139,3 +200,7 @@ def _grown(before: Fact[int], after: Fact[int]) -> Fact[int]:
     if isinstance(before, Missing):
         return before
     return after if isinstance(after, Missing) else max(0, after - before)
+
+
+def _more(before: int | None, after: int | None) -> int:
+    return 0 if before is None or after is None else max(0, after - before)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.bench.gpu.gpu_health import GpuLook
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.network.interface_files import SYSFS_NET
 from ncclcheck.facts.network.link_counters import read_links_again
 from ncclcheck.measure.soak.counters import CARRIER
@@ -19,6 +22,12 @@ from ncclcheck.timeouts import SOAK_COUNTERS_S
 _SNMP = "proc/net/snmp"
 _STAT = "proc/stat"
 _THROTTLED = "sys/devices/system/cpu"
+_SPEEDS = {  # Documentation/ABI/testing/sysfs-class-net, sysfs-bus-pci
+    "speed": "Mbit/s",
+    "device/current_link_speed": "PCIe",
+    "device/current_link_width": "PCIe lanes",
+}
+_LONGEST_SPEED = 40
 _STEAL, _COLUMNS = 7, 8  # columns of /proc/stat after the name, proc_stat(5)
 
 
@@ -28,12 +37,14 @@ class CounterReader:
     def __init__(self, host: str, root: Path = Path("/")) -> None:
         self._host, self._root = host, root
         self._counts: dict[str, int] = {}
+        self._speeds: dict[str, str] = {}
         self._ticks = (0, 0)
         self.grown()
 
-    def grown(self, clock_mhz: float = 0.0) -> NodeCounts:
+    def grown(self) -> NodeCounts:
         """Return what grew since the last call. A counter that can not be read any more has not grown."""
         links = _of_links(self._root)
+        changed = self._changed_speeds(name.split()[0] for name in links)
         counts = {**links, **_of_tcp(self._root), **_of_cores(self._root)}
         before, self._counts = self._counts, {**self._counts, **counts}
         stolen, ticks = _ticks(self._root)
@@ -45,11 +56,56 @@ class CounterReader:
                 name: count - before[name]
                 for name, count in counts.items()
                 if name in before and count > before[name]
-            },
+            }
+            | changed,
             round(min(1.0, max(0, stolen - stolen_before) / elapsed), 4) if elapsed > 0 else 0.0,
-            clock_mhz,
-            sum(name.endswith(CARRIER) for name in links),
+            carriers=sum(name.endswith(CARRIER) for name in links),
         )
+
+    def _changed_speeds(self, interfaces: Iterable[str]) -> dict[str, int]:
+        """Return which links run at another speed or width than when they were last read."""
+        found = within(SOAK_COUNTERS_S, _speeds, self._root, tuple(dict.fromkeys(interfaces)))
+        if isinstance(found, Missing):
+            return {}
+        before, self._speeds = self._speeds, {**self._speeds, **found}
+        return {
+            f"{name} from {before[name]} to {now}": 1
+            for name, now in found.items()
+            if before.get(name, now) != now
+        }
+
+
+def of_gpu(host: str, number: int, look: GpuLook, clock_mhz: float) -> NodeCounts:
+    """Return what was seen of one GPU of the node during the block; `clock_mhz`: as measured, 0 if it was not."""
+    counts = {f"GPU {number} blocks with {reason}": 1 for reason in look.slowdowns}
+    counts |= {
+        f"GPU {number} NVLink errors": look.nvlink_errors,
+        f"GPU {number} PCIe replays": look.pcie_replays,
+    }
+    return NodeCounts(
+        host,
+        {name: count for name, count in counts.items() if count},
+        clock_mhz=clock_mhz or float(look.clock_mhz),
+        temperature_c=look.temperature_c,
+    )
+
+
+def merged(parts: Iterable[NodeCounts]) -> tuple[NodeCounts, ...]:
+    """Return one for each node, in their order: all counters, the lowest clock, the hottest GPU."""
+    found: dict[str, NodeCounts] = {}
+    for part in parts:
+        known = found.get(part.host)
+        if known is None:
+            found[part.host] = part
+            continue
+        clocks = [mhz for mhz in (known.clock_mhz, part.clock_mhz) if mhz > 0]
+        found[part.host] = replace(
+            known,
+            counts={**known.counts, **part.counts},
+            clock_mhz=min(clocks, default=0.0),
+            temperature_c=max(known.temperature_c, part.temperature_c),
+        )
+    return tuple(found.values())
 
 
 def packed(counts: NodeCounts) -> bytes:
@@ -74,6 +130,18 @@ def _of_links(root: Path) -> dict[str, int]:
         for name, count in link.before.items()
         if not isinstance(count, Missing) and (name != CARRIER or not _is_of_containers(root, link.interface))
     }
+
+
+def _speeds(root: Path, interfaces: Sequence[str]) -> dict[str, str]:
+    """Return at which speed each link runs, and its card's PCIe link; a link that is down has none."""
+    found = {}
+    for interface in interfaces:
+        for file, what in _SPEEDS.items():
+            with suppress(OSError, ValueError):
+                text = (root / SYSFS_NET / interface / file).read_text().strip()[:_LONGEST_SPEED]
+                if text and not text.startswith(("-", "Unknown")):
+                    found[f"{interface} {what}"] = text
+    return found
 
 
 def _is_of_containers(root: Path, interface: str) -> bool:

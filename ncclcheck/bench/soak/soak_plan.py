@@ -22,7 +22,11 @@ def refuse_folder(request: SoakRequest | None) -> None:
     """Nothing, if the folder can be begun or continued as wanted; else UsageError, before any node is met."""
     if request is None:
         return
-    begun = start_in(request.folder) if request.resumes or has_series(request.folder) else None
+    there = has_series(request.folder)
+    if isinstance(there, Missing) and there.missing == "timeout":
+        option = "--resume" if request.resumes else "--state"
+        raise UsageError(f"{option} {request.folder}: nothing answers there: its mount hangs")
+    begun = start_in(request.folder) if request.resumes or there is True else None
     if request.resumes and isinstance(begun, Missing):
         raise UsageError(f"--resume {begun.detail}")
     if isinstance(begun, Missing):
@@ -42,7 +46,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
     )
     ops, size_bytes = request.ops or (USUAL_OP,), request.size_bytes or USUAL_BYTES
     if not request.resumes:
-        if has_series(request.folder):
+        if has_series(request.folder) is True:
             return Missing("error", f"{request.folder} holds a series already: --resume continues it")
         return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=own)
     judge = lines_in(request.folder)

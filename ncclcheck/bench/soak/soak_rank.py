@@ -23,14 +23,15 @@ from ncclcheck.bench.point import (
     warm_up,
 )
 from ncclcheck.bench.point_result import times_us
-from ncclcheck.bench.soak.node_counts import CounterReader, packed
+from ncclcheck.bench.soak.node_counts import CounterReader, merged, of_gpu, packed
 from ncclcheck.bench.soak.pair_blocks import LEAST_BYTES, MOST_BYTES, first_ranks, measure_turns
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.links.pairing import turns_of
 from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import is_sound_of_node
+from ncclcheck.measure.soak.plan import FIRST_TURNS, PAIRS_EVERY
 from ncclcheck.measure.soak.spread import times_of
-from ncclcheck.measure.soak.tails import longest, tails_of
+from ncclcheck.measure.soak.tails import RankIdle, longest, tails_of
 from ncclcheck.model.bench import Op
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakPlan, SoakStart, SoakTail
 from ncclcheck.model.codec import decode, encode
@@ -38,7 +39,6 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import SOAK_LONGEST_BLOCK_S, SOAK_PART_S
 
-PAIRS_EVERY = 10  # blocks
 SUSPECT_TURNS = 3  # so each node meets three others, which tells it from them
 USUAL_TURNS = 9  # are measured again and again: only a pair that was measured before tells what changed
 SUSPECT_PAIRS = 3  # rounds of pairs of one drop
@@ -117,7 +117,7 @@ class _Lead:
             return _Next("times", number % len(self._ops))
         if self._since_pairs is None:
             return self._calm_pairs(
-                min(SUSPECT_TURNS, self._turns)
+                min(FIRST_TURNS, self._turns)
             )  # so that there is something to compare with
         is_due = self._suspect_pairs == 0 or self._since_pairs >= _BETWEEN
         if suspect and self._suspect_pairs < SUSPECT_PAIRS and is_due:
@@ -161,6 +161,8 @@ class _OwnSoak:
         self._usual_us = [0.0] * len(self._setups)
         own, hosts = rank.task.rank, rank.task.hosts
         self._reader = CounterReader(hosts[own]) if own in first_ranks(hosts) else None
+        if rank.device.gpu is not None:
+            rank.device.gpu.health.look()  # from now on
 
     def agreed(self, planned: _Next) -> _Next:
         """Return what rank 0 plans."""
@@ -218,8 +220,8 @@ class _OwnSoak:
             times += own
             usual_us = usual_us or median(times)
             found = tails_of(
-                [report.durations_us for report in batch],
-                [report.stalled_us for report in batch],
+                [[report.lead_in_us, *report.durations_us] for report in batch],
+                [RankIdle(report.stalled_us, report.waited_us) for report in batch],
                 usual_us,
                 together=COLLECTIVES[self.ops[place]].ends_together,
             )
@@ -246,19 +248,30 @@ class _OwnSoak:
         """Return what every node counted during the block; a node that says nothing readable counted nothing."""
         rank = self._rank
         rank.progress.move("agreeing", None, self._iteration)
-        own = b"" if self._reader is None else packed(self._reader.grown(rank.device.conditions().clock_mhz))
+        own = self._own_counts()
         rank.progress.enter()
         documents = gather_documents(own, rank.task.world_size, rank.device, rank.progress)
         rank.progress.leave(measured=False)
         found = []
-        for number in first_ranks(rank.task.hosts):
+        for host, document in zip(rank.task.hosts, documents, strict=True):
             try:
-                counts = decode(documents[number], NodeCounts)
+                counts = decode(document, NodeCounts)
             except DecodeError:
                 continue
             if is_sound_of_node(counts):
-                found.append(replace(counts, host=rank.task.hosts[number]))
-        return tuple(found)
+                found.append(replace(counts, host=host))
+        return merged(found)
+
+    def _own_counts(self) -> bytes:
+        """Return what this rank tells: of its GPU, and the first rank of a node of all else there."""
+        device, task = self._rank.device, self._rank.task
+        host, parts = task.hosts[task.rank], []
+        if self._reader is not None:
+            parts.append(self._reader.grown())
+        if device.gpu is not None:
+            look = device.gpu.health.look()
+            parts.append(of_gpu(host, task.local_rank, look, device.conditions().clock_mhz))
+        return packed(merged(parts)[0]) if parts else b""
 
 
 def rest_s(plan: SoakPlan, block: SoakBlock) -> float:

@@ -17,6 +17,7 @@ from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
+from ncclcheck.facts.bounded_call import within
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.measure.soak.lines import is_sound
 from ncclcheck.model.bench import BenchResult, RankFailure
@@ -33,6 +34,7 @@ from ncclcheck.model.benchmarks.soak import (
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
+from ncclcheck.timeouts import SOAK_WRITE_S
 
 _ENDED = ("died", "error", "lost")
 _MARKS = "▁▂▃▄▅▆▇█"
@@ -49,10 +51,10 @@ def watch_of(
     if request is None or plan is None:
         return BenchWatch(watched, keep, deadlines)
     before = lines_in(request.folder) if request.resumes else None
-    try:
-        record = SoakRecord(request.folder, None if isinstance(before, Missing) else before)
-    except OSError as error:
-        raise UsageError(f"--state {request.folder}: {error.strerror}") from error
+    judge = None if isinstance(before, Missing) else before
+    record = within(SOAK_WRITE_S, SoakRecord, request.folder, judge)
+    if isinstance(record, Missing):
+        raise UsageError(f"--state {request.folder}: {record.detail}")
     record.keep_nodes(watched.snapshot)
     watched.say(f"a line for each block in {request.folder}: 'ncclcheck report {request.folder}' at any time")
     return SoakWatch(watched, keep, deadlines, record)

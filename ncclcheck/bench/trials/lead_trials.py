@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.trials.trial_set import MOST_SETS, Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.measure.trials.outcome import Told, trials_of
+from ncclcheck.measure.trials.choices import is_unchanged
+from ncclcheck.measure.trials.outcome import Told, better_points, effects_of, trials_of
 from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan, BenchResult
@@ -99,7 +100,7 @@ class _Trials:
                 winner = self._standings.best
                 if winner is None or self._standings.twin_differs:
                     return self._end()
-                if self._is_confirmed(winner):
+                if not self._is_unchanged(winner) and self._is_confirmed(winner):
                     return _TrialsOverError("decided", f"decided after {_rounds(self._standings)}")
                 self._standings.leave(winner)
         except _TrialsOverError as over:
@@ -185,6 +186,12 @@ class _Trials:
             self._told[arm] = before
             raise _fails_by_itself(found)
         self._told[arm] = replace(self._told[arm], failure=found.failure)
+
+    def _is_unchanged(self, winner: int) -> bool:
+        """Return whether NCCL's log has the same algorithm and protocol with it as without it."""
+        own, as_is = self._told[winner].choices, self._told[AS_IS].choices
+        points = better_points(effects_of(self._lead.plan, self._standings, winner))
+        return is_unchanged(self._settings[winner], as_is, own, points)
 
     def _is_confirmed(self, winner: int) -> bool:
         """Measure the winner against as-is once more; return whether it is faster again."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from ncclcheck.checks.bench._ceilings import ceilings
 from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.bench._mesh_floors import judge_mesh_floor
+from ncclcheck.checks.bench._soak import unmeasured
+from ncclcheck.checks.bench._soak_floors import judge_soak_floor
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.bench_demands import Floor
@@ -23,7 +25,7 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     `300` is for each collective at its largest size, `all_reduce=300` for one of them, `@1G=300` for a size,
     `all_reduce@1G=300` for one point, `dp:all_reduce@1G=300` for the slowest group of a dimension of `--mesh`. There is
     no hidden tolerance and no mean over sizes. A floor above the limit of any algorithm on these links is rejected as
-    impossible.
+    impossible. Of a soak it is the median of the series.
 
     ## Why it matters
     A mean over sizes hides a slowdown at one size, and a floor that always passes or always fails has no value.
@@ -46,6 +48,11 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     bench = bench_of(snapshot)
     if bench is not None and bench.world_size == 1:
         yield NotKnown("one rank: no data crosses a link, so there is no bus bandwidth")
+    elif bench is not None and bench.soak is not None:
+        for floor in floors:
+            yield from judge_soak_floor(bench, bench.soak, floor)
+        yield from unmeasured(snapshot)
+        return
     elif bench is not None:
         known = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).ceilings}
         for floor in floors:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from ncclcheck import timeouts
 from ncclcheck.cli.benchmarks.ops import given_ops
-from ncclcheck.measure.soak.plan import LEAST_DROP, LEAST_DUTY, MOST_DROP
-from ncclcheck.model.benchmarks.soak import SoakRequest
+from ncclcheck.measure.soak.plan import LEAST_BLOCKS, LEAST_DUTY, shortest_s
+from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP, SoakRequest
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.units import parse_sizes
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": timeouts.HOUR_S, "d": 24 * timeouts.HOUR_S}
-_TIME = re.compile(r"(\d{1,7}(?:\.\d{0,3})?) ?(s|m|h|d|)", re.ASCII)
+from ncclcheck.model.units import parse_part, parse_sizes, parse_time_s, time_words
 
 
 def soak_request(given: Mapping[str, Any]) -> SoakRequest:
@@ -25,7 +22,7 @@ def soak_request(given: Mapping[str, Any]) -> SoakRequest:
     resumes = bool(given.get("resume"))
     own = f"ncclcheck-soak-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     usual = SoakRequest()
-    return SoakRequest(
+    request = SoakRequest(
         duration_s=_seconds(
             given, "duration", usual.duration_s, (timeouts.SOAK_LEAST_S, timeouts.SOAK_LONGEST_S)
         )
@@ -39,6 +36,8 @@ def soak_request(given: Mapping[str, Any]) -> SoakRequest:
         resumes=resumes,
         until_finding=bool(given.get("until_finding")),
     )
+    _refuse_too_short(request)
+    return request
 
 
 def refuse_short(request: SoakRequest, timeout_s: float) -> None:
@@ -50,41 +49,45 @@ def refuse_short(request: SoakRequest, timeout_s: float) -> None:
         )
 
 
+def _refuse_too_short(request: SoakRequest) -> None:
+    """Nothing, if the time suffices for a verdict; else UsageError. A resumed series has blocks already."""
+    least_s = shortest_s(len(request.ops) or 1, request.every_s or timeouts.SOAK_BLOCK_S, request.duty or 1.0)
+    if request.duration_s >= least_s or request.resumes:
+        return
+    kinds = f" of each of {len(request.ops)} collectives" if len(request.ops) > 1 else ""
+    raise UsageError(
+        f"--duration {time_words(request.duration_s)} is too short to tell anything: {LEAST_BLOCKS} blocks{kinds} of "
+        f"{time_words(request.every_s or timeouts.SOAK_BLOCK_S)} and the rounds of pairs among them take "
+        f"{_rounded_up(least_s)}: give a longer --duration, or a shorter --every"
+    )
+
+
+def _rounded_up(seconds: float) -> str:
+    """Return a time as it may be given, not shorter than so many seconds."""
+    whole_s, minute_s = math.ceil(seconds), 60
+    return f"{whole_s}s" if whole_s < 2 * minute_s else f"{math.ceil(seconds / minute_s)}m"
+
+
 def _seconds(
     given: Mapping[str, Any], option: str, usual: float | None, bounds: tuple[float, float]
 ) -> float | None:
-    """Return the seconds of a time as people write it: 90, 30s, 10m, 2h, 1d."""
     text = given.get(option)
     if text is None:
         return usual
-    match = _TIME.fullmatch(str(text).strip().lower())
-    seconds = float(match[1]) * _UNITS[match[2]] if match else 0.0
-    if not bounds[0] <= seconds <= bounds[1]:
-        raise UsageError(
-            f"--{option} {text!r}: expected a time from {bounds[0]:g}s to {_words(bounds[1])}, "
-            "for example 30s, 10m or 2h"
-        )
-    return seconds
-
-
-def _words(seconds: float) -> str:
-    return f"{seconds / _UNITS['m']:g}m" if seconds < timeouts.HOUR_S else f"{seconds / timeouts.HOUR_S:.3g}h"
+    try:
+        return parse_time_s(str(text), *bounds)
+    except UsageError as error:
+        raise UsageError(f"--{option} {error}") from error
 
 
 def _part(given: Mapping[str, Any], option: str, bounds: tuple[float, float]) -> float | None:
-    """Return the part that so many per cent are."""
     text = given.get(option)
     if text is None:
         return None
     try:
-        part = float(str(text).removesuffix("%")) / 100
-    except ValueError:
-        part = -1.0
-    if not bounds[0] <= part <= bounds[1]:
-        raise UsageError(
-            f"--{option} {text!r}: expected per cent from {100 * bounds[0]:g} to {100 * bounds[1]:g}"
-        )
-    return part
+        return parse_part(str(text), *bounds)
+    except UsageError as error:
+        raise UsageError(f"--{option} {error}") from error
 
 
 def _size(given: Mapping[str, Any]) -> int | None:

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ncclcheck.cli.files import read_text
-from ncclcheck.model.benchmarks.trials import GAIN, MOST_ARMS, TryRequest
+from ncclcheck.model.benchmarks.trials import GAIN, LEAST_GAIN, MOST_ARMS, MOST_GAIN, TryRequest
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.policy.expected import Presence, Text
+from ncclcheck.model.policy.policy import Policy
+from ncclcheck.model.units import parse_part
 from ncclcheck.nccl.settable import refusal
+from ncclcheck.nccl.variables.forbidden import forbidden
 from ncclcheck.nccl.variables.trying import not_tried, unread
 
-LEAST_GAIN_PERCENT, MOST_GAIN_PERCENT = 1.0, 50.0
 _OF_TRY = ("gain", "seed")
 _WITHOUT = ("isolate", "mesh", "cuda_graph")
 # A comma ends a setting where the name of the next one follows: NCCL_IB_HCA=mlx5_0,mlx5_1 is one.
@@ -40,6 +43,21 @@ def try_request(given: Mapping[str, Any]) -> TryRequest | None:
     return TryRequest(
         tuple(arms), _gain(given.get("gain")), secrets.randbelow(1 << 31) if seed is None else seed
     )
+
+
+def refuse_against_policy(tries: TryRequest | None, policy: Policy) -> None:
+    """Nothing, if the policy allows every setting that is to be tried; else UsageError with its line."""
+    settings = [] if tries is None else [setting for arm in tries.arms for setting in arm.items()]
+    for expectation in policy.expected.expectations:
+        for name, value in settings:
+            wanted = expectation.wanted
+            is_allowed = (
+                value in wanted.any_of if isinstance(wanted, Text) else wanted != Presence(is_set=False)
+            )
+            if expectation.key == f"environment.{name}" and not is_allowed:
+                raise UsageError(
+                    f"--try {name}={value}: {expectation.source} wants it {wanted}: it could not be kept"
+                )
 
 
 def _arms(given: Mapping[str, Any]) -> Iterator[dict[str, str]]:
@@ -72,6 +90,8 @@ def _settings(text: str, option: str) -> dict[str, str]:
         if why:
             raise UsageError(f"{option} {text!r}: {why}")
         arm[name] = value
+    if why := forbidden(arm):
+        raise UsageError(f"{option} {text!r}: {why}")
     return arm
 
 
@@ -79,9 +99,6 @@ def _gain(text: str | None) -> float:
     if text is None:
         return GAIN
     try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = 0.0
-    if not LEAST_GAIN_PERCENT <= value <= MOST_GAIN_PERCENT:
-        raise UsageError(f"--gain {text!r}: expected per cent from 1 to 50, for example 3%")
-    return value / 100
+        return parse_part(text, LEAST_GAIN, MOST_GAIN)
+    except UsageError as error:
+        raise UsageError(f"--gain {error}") from error

@@ -12,7 +12,13 @@ from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakEvent, TailC
 
 TAIL = 10  # times the usual median
 _MOST = 256  # hosts, or links, whose incidents are kept apart
-_WORDS = {"late": "came late", "stopped": "did not run", "unknown": "no rank was seen to be late"}
+_WORDS = {
+    "late": "came late",
+    "stopped": "did not run",
+    "core": "waited for a core that other programs used",
+    "unknown": "no rank was seen to be late",
+}
+_UNNAMED = {**_WORDS, "core": "ranks waited for cores that other programs used"}
 
 
 class _Tails(Struct, frozen=True):
@@ -65,7 +71,11 @@ class Incidents:
             if tail.time_us <= TAIL * usual_us:
                 continue
             is_known = tail.rank is not None and tail.rank < len(hosts)
-            key = (hosts[tail.rank], tail.how) if is_known and tail.rank is not None else ("", "unknown")
+            key = (
+                (hosts[tail.rank], tail.how)
+                if is_known and tail.rank is not None
+                else ("", "core" if tail.how == "core" else "unknown")
+            )
             known = self._tails.get(key) or _Tails(0, at_s, at_s, 0.0, usual_us, ())
             if key in self._tails or len(self._tails) < _MOST:
                 ranks = {*known.ranks, *([tail.rank] if tail.rank is not None else [])}
@@ -104,7 +114,7 @@ def _tail_event(host: str, how: TailCause, tails: _Tails) -> SoakEvent:
     whose = (
         f"rank{'s' if tails.ranks[1:] else ''} {', '.join(map(str, tails.ranks))} on {host} {_WORDS[how]}"
         if host
-        else _WORDS[how]
+        else _UNNAMED[how]
     )
     several = "iterations" if tails.count > 1 else "iteration"
     return SoakEvent(

@@ -9,7 +9,7 @@ from math import log
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.soak.counters import CounterBook, growth_of
+from ncclcheck.measure.soak.counters import CounterBook
 from ncclcheck.measure.soak.drops import Drop, DropDetector
 from ncclcheck.measure.soak.incidents import Incidents
 from ncclcheck.measure.soak.pair_rates import PairHistory, Whom, whom
@@ -142,7 +142,7 @@ class SoakJudge:
             self._take_times(block, block.op)
         if self._episode is not None:
             self._episode.blocks += 1
-            self._episode.growth.update(growth_of([block.nodes]))
+            self._episode.growth.update(self._counters.growth_of(block.nodes))
             self._name_drops(self._episode)
 
     def _take_pairs(self, block: SoakBlock) -> None:
@@ -266,6 +266,7 @@ class SoakJudge:
             series=tuple(_series_of(op, size_bytes, series) for op, series in self._series.items()),
             windows=tuple(window for window in windows if window is not None),
             counters=self._counters.rows(),
+            gpus=self._counters.gpus(),
             gaps=tuple(self._gaps),
             hosts=tuple(dict.fromkeys(self._hosts())),
             folder=self._folder,
@@ -288,6 +289,7 @@ class SoakJudge:
                     round(100 * found.part, 2),
                     f"{op} became slower all the time: {100 * found.per_hour:.2g} % an hour, "
                     f"{found.part:.0%} in all",
+                    self._counters.of_heat(),
                 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
 
 from ncclcheck.measure.soak.plan import soak_faults
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakEnd, SoakLine, SoakStart
@@ -11,6 +10,8 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 
 LONGEST_LINE = 4 << 20
+MOST_LINES = 2_000_000  # blocks of 10 s in 231 days
+_MOST_DAMAGED = 10_000  # lines, where the sound ones are fewer
 _LAST_MOMENT = 1e11  # Unix time in the year 5138, which a date can still hold
 _LONGEST = 1e6  # seconds of a block
 _LEAST_US = 1e-3
@@ -37,11 +38,27 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[SoakLine | None]:
         yield found if is_sound(found) else None
 
 
-def whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises ValueError where one is longer than any that a soak writes."""
-    while line := file.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE:
-            raise ValueError("a line is too long")
+def whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file that is read in parts. Raises ValueError where one is longer than a soak writes."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+        if len(rest) > LONGEST_LINE:
+            raise ValueError(f"a line is longer than {LONGEST_LINE >> 20} MiB, which no soak writes")
+    if rest:
+        yield rest
+
+
+def bounded_lines(lines: Iterable[SoakLine | None]) -> Iterator[SoakLine | None]:
+    """Yield the lines. Raises ValueError where they are more than any soak writes, or most of many are damaged."""
+    damaged = 0
+    for number, line in enumerate(lines, 1):
+        damaged += line is None
+        if damaged > _MOST_DAMAGED and damaged > number / 2:
+            raise ValueError(f"{damaged} of {number} lines are damaged: no soak has written it")
+        if number > MOST_LINES:
+            raise ValueError(f"more than {MOST_LINES} lines, which no soak writes")
         yield line
 
 
@@ -74,4 +91,10 @@ def is_sound(line: SoakLine) -> bool:
 def is_sound_of_node(node: NodeCounts) -> bool:
     """Return the same for the counters of a node."""
     counts = all(0 <= count < _MOST_COUNT for count in node.counts.values())
-    return counts and 0 <= node.steal <= 1 and 0 <= node.clock_mhz < _MOST and node.carriers >= 0
+    return (
+        counts
+        and 0 <= node.steal <= 1
+        and 0 <= node.clock_mhz < _MOST
+        and 0 <= node.temperature_c < _MOST
+        and node.carriers >= 0
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.benchmarks.op import Op
-from ncclcheck.model.benchmarks.soak import Soak, SoakPlan
-from ncclcheck.timeouts import SOAK_LEAST_BLOCK_S, SOAK_LONGEST_BLOCK_S, SOAK_LONGEST_S
+from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP, Soak, SoakPlan
+from ncclcheck.timeouts import SOAK_LEAST_BLOCK_S, SOAK_LONGEST_BLOCK_S, SOAK_LONGEST_S, SOAK_PAIRS_S
 
 LEAST_BLOCKS = 16  # fewer tell nothing about a change
-LEAST_DROP, MOST_DROP = 0.02, 0.9
+PAIRS_EVERY = 10  # blocks
+FIRST_TURNS = 3  # of the first round of pairs; later there is one
+_SPARE = 1.1  # what blocks take beside measuring
 LEAST_DUTY = 0.05
 _MOST_BLOCKS = 1 << 40
 
@@ -24,6 +26,13 @@ def soak_faults(plan: SoakPlan) -> Iterator[str]:
         yield "a drop, or a duty, out of bounds"
     if not 0 <= plan.first < _MOST_BLOCKS:
         yield "a first block out of bounds"
+
+
+def shortest_s(ops: int, every_s: float, duty: float) -> float:
+    """Return the shortest soak that can end with a verdict: enough blocks of each collective, with pairs among them."""
+    blocks = LEAST_BLOCKS * ops
+    turns = FIRST_TURNS + blocks / (PAIRS_EVERY - 1)
+    return _SPARE * (blocks * every_s + turns * SOAK_PAIRS_S / duty)
 
 
 def too_few(soak: Soak, ops: Sequence[Op]) -> Iterator[str]:

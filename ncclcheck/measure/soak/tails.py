@@ -4,54 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from ncclcheck.model.benchmarks.soak import SoakTail
 
 WORTH = 5  # times the median of the block: what the judge may call a tail
 MOST = 8  # of a block: the longest ones
 _SHARE = 0.5  # of the iteration, that one rank has to explain
+_PAIR = 2  # ranks: one has nobody that waits for it
+
+
+class RankIdle(Struct, frozen=True):
+    """For how long a rank's process stood still during a batch, and for how long it waited for a core."""
+
+    stalled_us: float = 0.0
+    waited_us: float = 0.0
 
 
 def tails_of(
-    ranks_us: Sequence[Sequence[float]],
-    stalled_us: Sequence[float],
-    usual_us: float,
-    *,
-    together: bool = True,
+    ranks_us: Sequence[Sequence[float]], idle: Sequence[RankIdle], usual_us: float, *, together: bool = True
 ) -> list[SoakTail]:
     """Return the long iterations of a batch, the longest first.
 
-    `ranks_us`: per rank how long it was inside each call. `stalled_us`: for how long each rank's process did not run
-    during the whole batch; what explains one iteration is not left for the next.
+    `ranks_us`: per rank how long it was inside each call, the lead-in before them first. `idle`: of each rank during
+    the whole batch; a standstill that explains one iteration is not left for the next.
     """
-    left_us = list(stalled_us)
+    left_us = [rank.stalled_us for rank in idle]
+    columns = list(zip(*ranks_us, strict=True))
     found = []
-    for durations_us in sorted(zip(*ranks_us, strict=True), key=max, reverse=True):
-        if max(durations_us) <= WORTH * usual_us:
+    for place in sorted(range(1, len(columns)), key=lambda place: -max(columns[place])):
+        time_us = max(columns[place])
+        if time_us <= WORTH * usual_us:
             break
-        tail = tail_of(max(durations_us), durations_us, left_us, together=together)
-        if tail.how == "stopped" and tail.rank is not None:
-            left_us[tail.rank] -= min(left_us[tail.rank], tail.time_us)
-        found.append(tail)
+        stopped = max(range(len(left_us)), key=lambda rank: left_us[rank])
+        if left_us[stopped] >= _SHARE * time_us:
+            found.append(SoakTail(round(time_us, 1), stopped, "stopped", round(left_us[stopped], 1)))
+            left_us[stopped] -= min(left_us[stopped], time_us)
+            continue
+        late = _late(columns, place) if together else None
+        found.append(
+            late or _without_core(time_us, idle) or SoakTail(round(time_us, 1), None, "unknown", 0.0)
+        )
     return found
 
 
-def tail_of(
-    time_us: float, durations_us: Sequence[float], stalled_us: Sequence[float], *, together: bool = True
-) -> SoakTail:
-    """Return the tail with its culprit.
+def _late(columns: Sequence[Sequence[float]], place: int) -> SoakTail | None:
+    """Return the rank that entered a call last; None where none was outside of calls for so long.
 
-    `durations_us`: how long each rank was inside the call; who came last was inside for the shortest time, and the
-    others waited for it. That holds where all end together: who only sends in a broadcast leaves early. `stalled_us`:
-    for how long each rank's process did not run.
+    Who comes last is inside for the shortest time, and the others wait for it, where all end together: who only sends
+    in a broadcast leaves early. But a rank that is held inside one call, by the network or for lack of a core, comes
+    late to the next one: over the neighbouring calls it was inside for as long as all others.
     """
-    stopped = max(range(len(stalled_us)), key=lambda rank: stalled_us[rank])
-    if stalled_us[stopped] >= _SHARE * time_us:
-        return SoakTail(round(time_us, 1), stopped, "stopped", round(stalled_us[stopped], 1))
-    late = min(range(len(durations_us)), key=lambda rank: durations_us[rank])
-    by_us = max(durations_us) - durations_us[late]
-    if together and len(durations_us) > 1 and by_us >= _SHARE * time_us:
-        return SoakTail(round(time_us, 1), late, "late", round(by_us, 1))
-    return SoakTail(round(time_us, 1), None, "unknown", 0.0)
+    time_us = max(columns[place])
+    around = columns[place - 1 : place + 2]
+    inside_us = [sum(parts) for parts in zip(*around, strict=True)]
+    late = min(range(len(inside_us)), key=lambda rank: inside_us[rank])
+    by_us = max(inside_us) - inside_us[late]
+    waiting = sum(duration_us >= _SHARE * time_us for duration_us in columns[place])
+    is_last = place == len(columns) - 1  # the call after it is not known
+    if len(inside_us) < _PAIR or by_us < _SHARE * time_us or (is_last and 2 * waiting <= len(inside_us)):
+        return None
+    if columns[place][late] > (1 - _SHARE) * time_us:
+        return None
+    return SoakTail(round(time_us, 1), late, "late", round(by_us, 1))
+
+
+def _without_core(time_us: float, idle: Sequence[RankIdle]) -> SoakTail | None:
+    """Return that ranks waited for a core, and which one where it alone did; None where none waited for long."""
+    waited_us = [rank.waited_us for rank in idle]
+    longest_us, *others_us = sorted(waited_us, reverse=True)
+    if longest_us < _SHARE * time_us:
+        return None
+    is_alone = bool(others_us) and others_us[0] < _SHARE * longest_us
+    return SoakTail(
+        round(time_us, 1), waited_us.index(longest_us) if is_alone else None, "core", round(longest_us, 1)
+    )
 
 
 def longest(tails: Sequence[SoakTail]) -> tuple[SoakTail, ...]:

@@ -8,6 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
+from ncclcheck.measure.trials.choices import UNTOLD, is_unchanged, is_untold
 from ncclcheck.measure.trials.race import (
     CONFIRMING_ERROR,
     Rounds,
@@ -20,11 +21,20 @@ from ncclcheck.measure.trials.race import (
 from ncclcheck.measure.trials.signed_rank import Shift
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan
-from ncclcheck.model.benchmarks.trials import CallChoice, Outcome, RoundTimes, SizeEffect, Trial, TryRequest
+from ncclcheck.model.benchmarks.trials import (
+    CallChoice,
+    Outcome,
+    Point,
+    RoundTimes,
+    SizeEffect,
+    Trial,
+    TryRequest,
+)
 from ncclcheck.model.units import format_size
 
 AS_IS = -2
 _EACH = "95 % for each size by itself"  # to leave the race; the effects per size are of all together
+_UNCHANGED = "NCCL's log has the same algorithm and protocol as without it: the gain is not its own"
 
 
 class Told(Struct, frozen=True):
@@ -51,16 +61,21 @@ def trials_of(
     """
     found = [
         _reference(told[AS_IS], "as-is", ()),
-        _reference(told[TWIN], "twin", _effects(plan, standings, TWIN)),
+        _reference(told[TWIN], "twin", effects_of(plan, standings, TWIN)),
     ]
     for arm, settings in enumerate(request.arms):
-        effects = _effects(plan, standings, arm)
+        effects = effects_of(plan, standings, arm)
         confirmed: tuple[SizeEffect, ...] = ()
         if again := confirmations.get(arm, ()):
             shifts = point_shifts(again, standings.rules.points, CONFIRMING_ERROR)
             confirmed = _sizes(plan, shifts, again, standings.rules)
         outcome, reason = _outcome(standings, arm, told[arm], effects, confirmations)
         own = told[arm]
+        choices, points = (told[AS_IS].choices, own.choices), better_points(effects)
+        if is_unchanged(settings, *choices, points) and standings.standing[arm] == "candidate":
+            outcome, reason = "unchanged", f"faster at {_at(effects, 'better')}, but {_UNCHANGED}"
+        elif outcome == "advised" and is_untold(settings, *choices, points):
+            reason = f"{reason}; {UNTOLD}"
         found.append(
             Trial(
                 arm=settings,
@@ -77,6 +92,11 @@ def trials_of(
     return tuple(found)
 
 
+def better_points(effects: Sequence[SizeEffect]) -> list[Point]:
+    """Return where it is faster."""
+    return [(effect.op, effect.size_bytes) for effect in effects if effect.effect == "better"]
+
+
 def _reference(told: Told, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
     return Trial(
         {},
@@ -89,7 +109,8 @@ def _reference(told: Told, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
     )
 
 
-def _effects(plan: BenchPlan, standings: Standings, arm: int) -> tuple[SizeEffect, ...]:
+def effects_of(plan: BenchPlan, standings: Standings, arm: int) -> tuple[SizeEffect, ...]:
+    """Return the effect of an arm at each point."""
     figures, rules = standings.figures[arm], standings.rules
     return _sizes(plan, point_shifts(figures, rules.points, rules.error), figures, rules)
 

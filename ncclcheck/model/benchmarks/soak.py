@@ -11,8 +11,9 @@ from ncclcheck.model.benchmarks.op import Op
 
 EventKind: TypeAlias = Literal["drop", "trend", "tail", "flap", "wrong", "died", "hang"]
 Direction: TypeAlias = Literal["send", "receive", "both"]
-TailCause: TypeAlias = Literal["late", "stopped", "unknown"]
+TailCause: TypeAlias = Literal["late", "stopped", "core", "unknown"]
 USUAL_DROP = 0.05
+LEAST_DROP, MOST_DROP = 0.02, 0.9
 
 
 class SoakRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +58,7 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
 
     Names: "eth0 rx_errors", "eth0 carrier_changes", "tcp resent", "tcp sent", "throttled". `steal`: the part of its
     CPU time that the host of a virtual machine took. `clock_mhz`: of its slowest GPU; 0: it has none. `carriers`: of so
-    many interfaces the changes of the carrier were read.
+    many interfaces the changes of the carrier were read. `temperature_c`: of its hottest GPU; 0: not told.
     """
 
     host: str
@@ -65,6 +66,7 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
     steal: float = 0.0
     clock_mhz: float = 0.0
     carriers: int = 0
+    temperature_c: int = 0
 
 
 class SoakPair(
@@ -188,6 +190,19 @@ class SoakCount(Struct, frozen=True, forbid_unknown_fields=True):
     at_s: tuple[float, ...]
 
 
+class SoakGpus(Struct, frozen=True, forbid_unknown_fields=True):
+    """The GPUs of a node beside the series: the usual and the lowest clock of its slowest, and the heat of its hottest.
+
+    `least_at_s`: when the clock was lowest. `hottest_c` 0: NVML did not tell.
+    """
+
+    host: str
+    usual_mhz: float
+    least_mhz: float
+    least_at_s: float
+    hottest_c: int = 0
+
+
 class SoakGap(Struct, frozen=True, forbid_unknown_fields=True):
     """No block is known for so long: the soak was resumed then, or lines were lost."""
 
@@ -210,6 +225,7 @@ class Soak(Struct, frozen=True, forbid_unknown_fields=True):
     series: tuple[SoakSeries, ...] = ()
     windows: tuple[SoakWindow, ...] = ()
     counters: tuple[SoakCount, ...] = ()
+    gpus: tuple[SoakGpus, ...] = ()
     gaps: tuple[SoakGap, ...] = ()
     hosts: tuple[str, ...] = ()
     folder: str = ""

@@ -9,9 +9,11 @@ from msgspec import Struct
 from ncclcheck.model.benchmarks.op import Op
 
 GAIN = 0.03  # a smaller gain is not worth a change of the environment
+LEAST_GAIN, MOST_GAIN = 0.01, 0.5  # what may be asked for
 LOSS = 0.02  # a setting that loses more than this at another size is refused
 MOST_ARMS = 16
 
+Point: TypeAlias = tuple[Op, int]  # of a plan: a collective and its size in bytes
 Effect: TypeAlias = Literal["better", "worse", "none", "undecided"]
 Role: TypeAlias = Literal["as-is", "twin", "arm"]
 Outcome: TypeAlias = Literal[
@@ -22,6 +24,7 @@ Outcome: TypeAlias = Literal[
     "second best",  # faster, and another arm is faster still
     "slower",
     "no gain",
+    "unchanged",  # faster, but NCCL ran the same algorithm and protocol as without it
     "undecided",
     "failed",  # a rank hung, died or could not start
     "wrong data",

@@ -15,7 +15,7 @@ from ncclcheck.model.bench_demands import Floor, parse_floor
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy import policy_values as values
 from ncclcheck.model.policy.expected import Expectation, Expected, Number, PolicyRule, Profile
-from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS, WrongValueError
+from ncclcheck.model.policy.policy_values import COUNTS, MEASURING, SECTIONS, WrongValueError
 from ncclcheck.model.policy.toml_lines import Path, lines_of
 
 if sys.version_info >= (3, 11):
@@ -26,8 +26,15 @@ else:
 FailOn = Literal["error", "warning", "never"]
 RuleKind = Literal["require", "ignore", "demote"]
 _RULES: tuple[RuleKind, ...] = get_args(RuleKind)
-_JOB = ("nodes", "fail_on", "select", *_RULES, "floors")  # of the whole run, so not for some of its nodes
-_TOP = ("nodes", *COUNTS, "fail_on", "select", *_RULES, *SECTIONS, "floors")
+_JOB = (
+    "nodes",
+    "fail_on",
+    "select",
+    *_RULES,
+    "floors",
+    *MEASURING,
+)  # of the whole run, so not for some of its nodes
+_TOP = ("nodes", *COUNTS, "fail_on", "select", *_RULES, *SECTIONS, "floors", *MEASURING)
 _MATCH = ("hosts", "gpu_model")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _LIMIT_BYTES = 1 << 20
@@ -45,6 +52,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     select: tuple[str, ...] = ()
     floors: tuple[Floor, ...] = ()
     expected: Expected = Expected()
+    options: dict[str, str] = {}  # of soak and --try: "soak.drop" -> as it is written
 
 
 def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
@@ -75,6 +83,7 @@ class _Part(Struct, frozen=True):
     rules: tuple[PolicyRule, ...]
     expectations: tuple[Expectation, ...]
     match: Profile | None = None
+    options: dict[str, str] = {}
 
 
 def _deep_key(text: str) -> int | None:
@@ -158,12 +167,14 @@ def _part(document: _PolicyDocument, table: dict[str, Any], path: Path) -> _Part
         job["fail_on"] = _read(document, (*path, "fail_on"), table["fail_on"], _fail_on)
     if "select" in table:
         job["select"] = tuple(rule.check for rule in _rules(document, table, path, "select"))
+    options = _options(document, table, path)
     part = _Part(
         job,
         _floors(document, table.get("floors", {}), (*path, "floors")),
         tuple(rule for kind in _RULES for rule in _rules(document, table, path, kind)),
         tuple(_expectations(document, table, path)),
         _match(document, table, path),
+        options,
     )
     if part.match is not None:
         for key in _JOB:
@@ -247,6 +258,19 @@ def _rule(document: _PolicyDocument, table: dict[str, Any], path: Path, kind: Ru
     return PolicyRule(kind, table["check"], document.source(path), reason, str(until or ""))
 
 
+def _options(document: _PolicyDocument, table: Mapping[str, Any], path: Path) -> dict[str, str]:
+    """Return what the tables [soak] and [try] say, as it is written."""
+    found: dict[str, str] = {}
+    for section, kinds in MEASURING.items():
+        place, given = (*path, section), table.get(section, {})
+        if not isinstance(given, dict):
+            raise document.error(place, given, f"expected a table, like [{_dotted(place)}]")
+        document.keys(given, place, kinds)
+        for option, value in given.items():
+            found[f"{section}.{option}"] = str(_read(document, (*place, option), value, kinds[option].read))
+    return found
+
+
 def _floors(document: _PolicyDocument, table: Any, path: Path) -> dict[str, Floor]:
     if not isinstance(table, dict):
         raise document.error(path, table, 'expected a table, like [floors] with "all_reduce@1G" = 300')
@@ -299,11 +323,13 @@ def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) ->
     """Return the parts one over the other, for every node, and the profiles that hold for some nodes only."""
     job: dict[str, Any] = {}
     floors: dict[str, Floor] = {}
+    options: dict[str, str] = {}
     rules: dict[tuple[str, str], PolicyRule] = {}
     expectations: dict[str, Expectation] = {}
     for part in parts:
         job |= part.job
         floors |= part.floors
+        options |= part.options
         rules |= {(rule.kind, rule.check): rule for rule in part.rules}
         expectations |= {
             expectation.key: replace(expectation, profile="") for expectation in part.expectations
@@ -322,6 +348,7 @@ def _policy(parts: list[_Part], matched: list[tuple[str, _Part]] | tuple[()]) ->
             tuple(part.match for _, part in matched if part.match is not None),
             tuple(rules.values()),
         ),
+        options=options,
     )
 
 

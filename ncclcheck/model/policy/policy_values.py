@@ -12,9 +12,12 @@ from msgspec import Struct
 from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from ncclcheck import timeouts
+from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP
+from ncclcheck.model.benchmarks.trials import LEAST_GAIN, MOST_GAIN
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.expected import Number, Presence, Subnet, Text, VersionRange, Wanted
-from ncclcheck.model.units import parse_size
+from ncclcheck.model.units import parse_part, parse_size, parse_time_s
 
 _RANGE = ("<", ">", "=", "!", "~")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}", re.ASCII)
@@ -245,6 +248,37 @@ SECTIONS: dict[str, dict[str, Kind]] = {
         "nofile": whole(1, 1 << 31, 65536, at_least=True),
     },
     "environment": {},
+}
+
+
+def _time(value: Any) -> Wanted:
+    if not isinstance(value, str):
+        raise WrongValueError('expected a time, like "2h"')
+    try:
+        parse_time_s(value, timeouts.SOAK_LEAST_S, timeouts.SOAK_LONGEST_S)
+    except UsageError as error:
+        raise WrongValueError(str(error).partition(": ")[2]) from error
+    return Text((value,))
+
+
+def _percent(least: float, most: float) -> Kind:
+    def read(value: Any) -> Wanted:
+        text = str(value)
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise WrongValueError('expected per cent, like "5%"')
+        try:
+            parse_part(text, least, most)
+        except UsageError as error:
+            raise WrongValueError(str(error).partition(": ")[2]) from error
+        return Text((text,))
+
+    return Kind(read)
+
+
+# What is measured, where the command line does not say it: section -> option -> kind.
+MEASURING: dict[str, dict[str, Kind]] = {
+    "soak": {"duration": Kind(_time), "drop": _percent(LEAST_DROP, MOST_DROP)},
+    "try": {"gain": _percent(LEAST_GAIN, MOST_GAIN)},
 }
 COUNTS: dict[str, Kind] = {
     "gpus_per_node": whole(0, 4096, 8),

@@ -16,6 +16,7 @@ _WIDTH = 60
 _MARKS = "▁▂▃▄▅▆▇█"
 _FULL = 1.3  # times the usual median fills the line
 _MOST_COUNTERS = 12
+_MOST_GPUS = 8  # nodes
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
@@ -46,6 +47,7 @@ def soak_lines(report: Report) -> Iterator[Line]:
     if soak.events_left_out:
         yield line(f"{soak.events_left_out} more drops", indent=2)
     yield from _counters(soak)
+    yield from _gpus(soak)
 
 
 def event_words(event: SoakEvent) -> str:
@@ -98,3 +100,17 @@ def _counters(soak: Soak) -> Iterator[Line]:
         yield line(f"counter {plain(count.host)}: {plain(count.name)} +{count.grown}", indent=2)
     if len(soak.counters) > _MOST_COUNTERS:
         yield line(f"{len(soak.counters) - _MOST_COUNTERS} more counters moved", indent=2)
+
+
+def _gpus(soak: Soak) -> Iterator[Line]:
+    """Yield the clocks of the nodes whose clock fell most."""
+    fallen = sorted(soak.gpus, key=lambda gpus: gpus.least_mhz / gpus.usual_mhz if gpus.usual_mhz else 1.0)
+    for gpus in fallen[:_MOST_GPUS]:
+        heat = f", {gpus.hottest_c} C at most" if gpus.hottest_c else ""
+        yield line(
+            f"GPU clock of {plain(gpus.host)}: {gpus.usual_mhz:.0f} MHz, {gpus.least_mhz:.0f} at least "
+            f"({clock(gpus.least_at_s)}){heat}",
+            indent=2,
+        )
+    if len(fallen) > _MOST_GPUS:
+        yield line(f"{len(fallen) - _MOST_GPUS} more nodes with GPUs", indent=2)

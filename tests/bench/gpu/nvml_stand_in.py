@@ -19,9 +19,13 @@ class Nvml(SimpleNamespace):
     NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL = pynvml.NVML_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL
     NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL = pynvml.NVML_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL
 
+    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = pynvml.NVML_CLOCK_SM, pynvml.NVML_TEMPERATURE_GPU
+
     def __init__(self, masks: tuple[int, ...] = (0,), *, links: bool = True) -> None:
         super().__init__()
-        self._masks, self._has_links = list(masks), links
+        self.clock_mhz, self.temperature_c = 1980, 50
+        self.looks = 0  # at the clock
+        self.masks, self._has_links = list(masks), links
         self.nvlink_errors, self.replays = 100, 7  # since the driver was loaded
         self.looked = threading.Event()  # all masks were seen
         self.address = b""
@@ -39,10 +43,22 @@ class Nvml(SimpleNamespace):
     def nvmlDeviceGetCurrentClocksEventReasons(self, handle: str) -> int:  # noqa: N802
         """Return the next mask."""
         signature(pynvml.nvmlDeviceGetCurrentClocksEventReasons).bind(handle)
-        if len(self._masks) == 1:
+        if len(self.masks) == 1:
             self.looked.set()
-            return self._masks[0]
-        return self._masks.pop(0)
+            return self.masks[0]
+        return self.masks.pop(0)
+
+    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:  # noqa: N802
+        """Return the clock."""
+        signature(pynvml.nvmlDeviceGetClockInfo).bind(handle, clock)
+        assert clock == pynvml.NVML_CLOCK_SM
+        self.looks += 1
+        return self.clock_mhz
+
+    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:  # noqa: N802
+        """Return the temperature."""
+        signature(pynvml.nvmlDeviceGetTemperature).bind(handle, sensor)
+        return self.temperature_c
 
     def nvmlDeviceGetPcieReplayCounter(self, handle: str) -> int:  # noqa: N802
         """Return the counter."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
 
 from ncclcheck import timeouts
-from ncclcheck.bench.gpu.gpu_health import HealthWatch, cuda_address
+from ncclcheck.bench.gpu.gpu_health import GpuLook, HealthWatch, cuda_address
 from ncclcheck.model.bench import GpuHealth
 from ncclcheck.model.fact import Missing
 from tests.bench.gpu.nvml_stand_in import IDLE, THERMAL, Nvml
@@ -32,6 +33,36 @@ def test_what_this_gpu_does_not_count_is_missing_and_the_rest_is_there() -> None
     health = watch.take()
     assert isinstance(health.nvlink_errors, Missing)
     assert (health.slowdowns, health.pcie_replays) == ((), 2)
+
+
+def seen_by(watch: HealthWatch, nvml: Nvml) -> GpuLook:
+    """What a look tells once NVML was asked for the clock two more times."""
+    until = nvml.looks + 2
+    deadline = time.monotonic() + 30
+    while nvml.looks < until:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    return watch.look()
+
+
+def test_each_look_tells_what_was_so_since_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timeouts, "GPU_LOOK_S", 0.001)
+    nvml = Nvml()
+    watch = HealthWatch("00000000:1B:00.0", lambda: nvml)
+    assert nvml.looked.wait(30)
+    assert nvml.looks == 0  # a benchmark does not ask for it
+    watch.look()
+    assert seen_by(watch, nvml) == GpuLook((), 1980, 50, 0, 0)
+    nvml.masks, nvml.clock_mhz, nvml.temperature_c = [THERMAL], 1200, 87
+    nvml.nvlink_errors += 5
+    nvml.replays += 2
+    hot = seen_by(watch, nvml)
+    assert (hot.slowdowns, hot.clock_mhz, hot.temperature_c) == (("hardware thermal slowdown",), 1200, 87)
+    assert (hot.nvlink_errors, hot.pcie_replays) == (5, 2)
+    nvml.masks, nvml.clock_mhz, nvml.temperature_c = [0], 1980, 60
+    seen_by(watch, nvml)  # may have begun before
+    assert seen_by(watch, nvml) == GpuLook((), 1980, 60, 0, 0)
+    watch.take()
 
 
 def test_a_driver_that_hangs_costs_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:

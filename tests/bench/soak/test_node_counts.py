@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.bench.gathering import DOCUMENT_BYTES
+from ncclcheck.bench.gpu.gpu_health import GpuLook
 from ncclcheck.bench.soak import node_counts
-from ncclcheck.bench.soak.node_counts import CounterReader, packed
+from ncclcheck.bench.soak.node_counts import CounterReader, merged, of_gpu, packed
 from ncclcheck.model.benchmarks.soak import NodeCounts
 from ncclcheck.model.codec import decode
 from ncclcheck.model.fact import Fact, Missing
@@ -29,8 +30,8 @@ def machine(root: Path, resent: int, steal: int, throttled: int) -> Path:
 def test_what_grew_since_the_last_block_is_told(tmp_path: Path) -> None:
     reader = CounterReader("node01", machine(tmp_path, 3, 0, 1))
     machine(tmp_path, 10, 93, 1)
-    first = reader.grown(1500.0)
-    assert (first.host, first.clock_mhz) == ("node01", 1500.0)
+    first = reader.grown()
+    assert first.host == "node01"
     assert (first.counts["tcp resent"], first.counts["tcp sent"]) == (7, 7)
     assert "cpu throttled" not in first.counts
     assert first.steal == 1.0
@@ -95,3 +96,37 @@ def test_too_many_counters_leave_those_that_grew_most() -> None:
     kept = decode(data, NodeCounts).counts
     assert kept
     assert min(kept.values()) == 200 - len(kept)
+
+
+def test_the_gpus_of_a_node_are_told_together() -> None:
+    hot = GpuLook(("hardware thermal slowdown",), 1200, 88, nvlink_errors=5)
+    parts = [
+        NodeCounts("node01", {"tcp sent": 3}, carriers=2),
+        of_gpu("node01", 0, GpuLook((), 1980, 60), 1970.0),
+        of_gpu("node01", 1, hot, 0.0),
+        of_gpu("node02", 0, GpuLook(), 0.0),
+    ]
+    first, second = merged(parts)
+    assert first.counts == {
+        "tcp sent": 3,
+        "GPU 1 blocks with hardware thermal slowdown": 1,
+        "GPU 1 NVLink errors": 5,
+    }
+    assert (first.clock_mhz, first.temperature_c, first.carriers) == (1200.0, 88, 2)
+    assert second == NodeCounts("node02")
+
+
+def test_a_link_that_trains_at_a_lower_rate_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    links(monkeypatch, eth0={"carrier_changes": 1})
+    card = tmp_path / "sys/class/net/eth0/device"
+    card.mkdir(parents=True)
+    (card.parent / "speed").write_text("100000\n")
+    (card / "current_link_width").write_text("16\n")
+    reader = CounterReader("node01", tmp_path)
+    assert reader.grown().counts == {}
+    (card.parent / "speed").write_text("-1\n")  # down
+    assert reader.grown().counts == {}
+    (card.parent / "speed").write_text("25000\n")
+    (card / "current_link_width").write_text("8\n")
+    assert reader.grown().counts == {"eth0 Mbit/s from 100000 to 25000": 1, "eth0 PCIe lanes from 16 to 8": 1}
+    assert reader.grown().counts == {}

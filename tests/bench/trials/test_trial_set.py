@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.bench.trials.trial_set import TrialSet, seen, with_settings
+from ncclcheck.model.bench import NodeLog
 from ncclcheck.model.bench_setup import BenchNetwork
+from ncclcheck.model.benchmarks.trials import CallChoice
 from ncclcheck.model.fact import Missing
 from tests.bench_builders import bench_point, bench_result
+from tests.checks.logs.explaining import read
 from tests.trial_builders import FAILURE
 
 NETWORK = BenchNetwork(
@@ -49,6 +54,30 @@ def test_failures_wrong_data_and_lack_of_time_are_told_apart() -> None:
     )
     assert (refused.late, refused.failure) == (False, "not supported")
     assert seen(NETWORK, Missing("error", "no torch")).failure == "no torch"
+
+
+# As NCCL 2.27.3 wrote them on two nodes with InfiniBand, rank 0; from 2.24.3 on it says the channels.
+RECORDED = """
+node01:4711:4711 [0] NCCL INFO NCCL version 2.27.3+cuda12.8
+node01:4711:4790 [0] NCCL INFO Using network IB
+node01:4711:4790 [0] NCCL INFO Channel 00/0 : 1[1] -> 0[0] [receive] via NET/IB/0/GDRDMA
+node01:4711:4790 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] [send] via NET/IB/0/GDRDMA
+node01:4711:4790 [0] NCCL INFO 4 coll channels, 0 nvls channels, 8 p2p channels, 2 p2p channels per peer
+node01:4711:4711 [0] NCCL INFO AllReduce: 1048576 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..3}
+node01:4711:4711 [0] NCCL INFO AllReduce: 2097152 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..7}
+node01:4711:4711 [0] NCCL INFO AllReduce: 64 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..0}
+"""
+
+
+def test_nccls_log_tells_the_transport_and_the_algorithm_of_each_call_of_the_plan() -> None:
+    log = NodeLog("node01", read(RECORDED).processes)
+    found = seen(replace(NETWORK, backend="nccl"), bench_result(logs=(log,)))
+    assert "transports NET/IB/GDRDMA" in found.uses
+    assert "network IB" in found.uses
+    assert found.choices == (
+        CallChoice("all_reduce", 1 << 20, "TREE", "LL", 4),
+        CallChoice("all_reduce", 1 << 21, "RING", "SIMPLE", 8),
+    )
 
 
 def test_a_set_of_a_trial_measures_its_plan_and_nothing_beside_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,44 @@ def test_bounds_are_told_as_people_write_them() -> None:
         soak_request({"every": "1h"})
     with pytest.raises(UsageError, match=r"from 10s to 1[0-9.]*h,"):
         soak_request({"duration": "9d"})
+
+
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [
+        ({"duration": "60s"}, "4m"),
+        ({"duration": "10s", "every": "0.5s"}, "17s"),
+        ({"ops": [("all",)]}, ""),
+        ({"every": "5m"}, "89m"),
+        ({"duration": "10m", "ops": [("allreduce", "all_to_all")], "every": "30s"}, "18m"),
+    ],
+)
+def test_one_that_is_too_short_for_a_verdict_is_refused_with_the_least_that_makes_sense(
+    given: dict[str, Any], least: str
+) -> None:
+    if not least:
+        assert soak_request(given)
+        return
+    with pytest.raises(UsageError, match=f"too short.* take {least}: give a longer --duration") as told:
+        soak_request(given)
+    assert "16 blocks" in str(told.value)
+    assert soak_request({**given, "duration": least})
+    assert soak_request({**given, "resume": "d"})  # it has blocks already
+
+
+def test_a_policy_says_what_the_command_line_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text('[soak]\nduration = "2h"\ndrop = 8\n[try]\ngain = "5%"\n')
+    soak = run_options("soak", {"expect": str(file)}).bench.soak
+    assert soak is not None
+    assert (soak.duration_s, soak.drop) == (7200.0, 0.08)
+    own = run_options("soak", {"expect": str(file), "drop": "10%"}).bench.soak
+    assert own is not None
+    assert (own.duration_s, own.drop) == (7200.0, 0.1)
+    trying = run_options("bench", {"expect": str(file), "try_": ("NCCL_ALGO=Tree",)}).bench.tries
+    assert trying is not None
+    assert trying.gain == 0.05
+    assert run_options("bench", {"expect": str(file)}).bench.tries is None
 
 
 def test_a_timeout_that_cuts_the_soak_is_refused() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ncclcheck.cli.benchmarks.try_request import try_request
-from ncclcheck.cli.request import bench_request
+from ncclcheck.cli.request import bench_request, run_options
 from ncclcheck.model.errors import UsageError
 from ncclcheck.timeouts import TRY_BUDGET_S
 
@@ -58,6 +58,8 @@ def test_without_a_setting_there_is_nothing() -> None:
         ({"try_": ("NCCL_ALGO=Tree",), "isolate": True}, "--isolate and --try"),
         ({"try_": ("NCCL_ALGO=Tree",), "mesh": "dp=2"}, "--mesh and --try"),
         ({"try_file": "/nonexistent/arms"}, "--try-file"),
+        ({"try_": ("NCCL_IB_TIMEOUT=0",)}, "a dead link would never be noticed"),
+        ({"try_": ("NCCL_ALGO=Ring,NCCL_LEGACY_CUDA_REGISTER=1",)}, "possibly cause a hang"),
     ],
 )
 def test_what_cannot_be_tried_is_refused_with_a_sentence(given: dict[str, Any], words: str) -> None:
@@ -79,3 +81,26 @@ def test_a_file_without_a_setting_is_no_plain_benchmark(tmp_path: Path) -> None:
     file.write_text("# NCCL_ALGO=Tree\n\n")
     with pytest.raises(UsageError, match="there is no setting in it"):
         try_request({"try_file": str(file)})
+
+
+@pytest.mark.parametrize(
+    ("line", "setting", "is_allowed"),
+    [
+        ("NCCL_ALGO = false", "NCCL_ALGO=Tree", False),
+        ("NCCL_ALGO = true", "NCCL_ALGO=Tree", True),
+        ('NCCL_CROSS_NIC = ["0", "2"]', "NCCL_CROSS_NIC=1", False),
+        ('NCCL_CROSS_NIC = ["0", "2"]', "NCCL_CROSS_NIC=0", True),
+        ("NCCL_ALGO = false", "NCCL_BUFFSIZE=8388608", True),
+    ],
+)
+def test_what_the_policy_does_not_allow_is_not_tried(
+    tmp_path: Path, line: str, setting: str, is_allowed: bool
+) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text(f"[environment]\n{line}\n")
+    given = {"expect": str(file), "try_": (setting,)}
+    if is_allowed:
+        assert run_options("bench", given).bench.tries is not None
+        return
+    with pytest.raises(UsageError, match=r"site\.toml, line 2 wants it .*could not be kept"):
+        run_options("bench", given)

@@ -17,6 +17,7 @@ def test_a_short_soak_is_inconclusive_and_its_folder_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setattr(soak_request, "shortest_s", lambda *_: 0.0)  # else it would be refused
     folder, file = tmp_path / "soak", tmp_path / "report.json"
     words = ["--quiet", "--no-preflight", "--size", "4K", "--duration", "10s", "--every", "2s"]
     select = ["--select", "soak-drop", "--output", str(file)]

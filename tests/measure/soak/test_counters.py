@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ncclcheck.measure.soak.counters import CounterBook, grown, growth_of
+from collections import Counter
+
+from ncclcheck.measure.soak.counters import LOW_CLOCK, CounterBook, Key, grown
 from ncclcheck.model.benchmarks.soak import NodeCounts
 from tests.soak_builders import BEGAN, soak_block
 
@@ -15,7 +17,7 @@ def test_what_grows_always_is_left_out_and_stolen_time_counts() -> None:
 
 def test_a_counter_that_moved_with_a_drop_is_told_and_one_that_always_does_is_not() -> None:
     book = CounterBook()
-    meanwhile = []
+    meanwhile = Counter[Key]()
     for number in range(100):
         is_drop = 50 <= number < 60
         nodes = (
@@ -24,8 +26,27 @@ def test_a_counter_that_moved_with_a_drop_is_told_and_one_that_always_does_is_no
         )
         book.add(soak_block(number, nodes=nodes), BEGAN)
         if is_drop:
-            meanwhile.append(nodes)
-    assert book.moved(growth_of(meanwhile), 10) == ("b: tcp resent +400", "a: eth0 rx_errors +70")
+            meanwhile.update(book.growth_of(nodes))
+    assert book.moved(meanwhile, 10) == ("b: tcp resent +400", "a: eth0 rx_errors +70")
     rows = {(row.host, row.name): row for row in book.rows()}
     assert rows["a", "eth0 rx_errors"].grown == 70
     assert rows["a", "eth0 rx_errors"].at_s[0] == 500.0
+
+
+def test_a_clock_that_falls_is_told_beside_the_drop_with_its_reason() -> None:
+    book, meanwhile = CounterBook(), Counter[Key]()
+    reason = "GPU 3 blocks with hardware thermal slowdown"
+    for number in range(60):
+        is_hot = 40 <= number < 46
+        node = NodeCounts(
+            "b", {reason: 1} if is_hot else {}, clock_mhz=1200.0 if is_hot else 1980.0, temperature_c=60
+        )
+        book.add(soak_block(number, nodes=(NodeCounts("a", clock_mhz=1980.0), node)), BEGAN)
+        if is_hot:
+            meanwhile.update(book.growth_of([node]))
+    assert book.moved(meanwhile, 6) == (f"b: {LOW_CLOCK} +6", f"b: {reason} +6")
+    assert book.of_heat() == book.moved(meanwhile, 6)
+    cool, hot = book.gpus()
+    assert (cool.host, cool.usual_mhz, cool.least_mhz, cool.hottest_c) == ("a", 1980.0, 1980.0, 0)
+    assert (hot.usual_mhz, hot.least_mhz, hot.least_at_s, hot.hottest_c) == (1980.0, 1200.0, 400.0, 60)
+    assert {row.name for row in book.rows()} == {LOW_CLOCK, reason}

@@ -2,21 +2,57 @@
 
 from __future__ import annotations
 
-from ncclcheck.measure.soak.tails import MOST, longest, tail_of, tails_of
+from collections.abc import Sequence
+
+from ncclcheck.measure.soak.tails import MOST, RankIdle, longest, tails_of
 from ncclcheck.model.benchmarks.soak import SoakTail
+
+USUAL_US = 10.0
+CALM = (0.0, 0.0, 0.0)
+
+
+def longest_of(
+    *ranks_us: Sequence[float],
+    stalled: Sequence[float] = CALM,
+    waited: Sequence[float] = CALM,
+    together: bool = True,
+) -> SoakTail:
+    """The longest tail of three ranks; the first of their calls is the lead-in."""
+    idle = [RankIdle(*rank) for rank in zip(stalled, waited, strict=True)]
+    return tails_of(ranks_us, idle, USUAL_US, together=together)[0]
 
 
 def test_a_process_that_stood_still_is_the_culprit() -> None:
-    assert tail_of(200.0, [200.0, 199.0, 201.0], [0.0, 190.0, 1.0]) == SoakTail(200.0, 1, "stopped", 190.0)
+    found = longest_of([9, 200, 9], [9, 199, 9], [9, 201, 9], stalled=(0.0, 190.0, 1.0))
+    assert found == SoakTail(201, 1, "stopped", 190.0)
 
 
 def test_who_came_last_was_inside_for_the_shortest_time() -> None:
-    assert tail_of(200.0, [200.0, 199.0, 5.0], [0.0, 0.0, 1.0]) == SoakTail(200.0, 2, "late", 195.0)
+    assert longest_of([9, 200, 9], [9, 199, 9], [9, 5, 9]) == SoakTail(200, 2, "late", 195)
+
+
+def test_who_was_held_inside_a_call_before_did_not_come_late() -> None:
+    held, others = [9, 3000, 9, 9], [9, 9, 3000, 9]
+    assert longest_of(others, others, held) == SoakTail(3000, None, "unknown", 0.0)
+    # The one that is held makes its own call as long; nobody else came late to that.
+    both = tails_of([others, others, held], [RankIdle()] * 3, USUAL_US)
+    assert [tail.rank for tail in both] == [None, None]
+
+
+def test_of_the_last_call_of_a_batch_only_what_most_waited_for_came_late() -> None:
+    assert longest_of([9, 200], [9, 199], [9, 5]).rank == 2
+    assert longest_of([9, 9], [9, 9], [9, 200]).rank is None
 
 
 def test_where_all_were_inside_alike_nobody_is_named() -> None:
-    assert tail_of(200.0, [200.0, 199.0, 198.0], [0.0, 9.0, 1.0]).rank is None
-    assert tail_of(200.0, [200.0], [0.0]).rank is None
+    assert longest_of([9, 200, 9], [9, 199, 9], [9, 198, 9], stalled=(0.0, 9.0, 1.0)).how == "unknown"
+    assert tails_of([[9, 200, 9]], [RankIdle()], USUAL_US)[0].rank is None
+
+
+def test_a_rank_that_waits_for_a_core_is_named_where_it_alone_does() -> None:
+    calls = [9, 200, 9]
+    assert longest_of(calls, calls, calls, waited=(3.0, 150.0, 60.0)) == SoakTail(200, 1, "core", 150.0)
+    assert longest_of(calls, calls, calls, waited=(120.0, 150.0, 60.0)) == SoakTail(200, None, "core", 150.0)
 
 
 def test_the_longest_are_kept() -> None:
@@ -25,14 +61,15 @@ def test_the_longest_are_kept() -> None:
 
 
 def test_who_leaves_a_rooted_collective_early_was_not_late() -> None:
-    assert tail_of(200.0, [200.0, 199.0, 5.0], [0.0, 0.0, 1.0], together=False).rank is None
-    assert tail_of(200.0, [200.0, 199.0, 5.0], [0.0, 190.0, 1.0], together=False).how == "stopped"
+    calls = [9, 200, 9], [9, 199, 9], [9, 5, 9]
+    assert longest_of(*calls, together=False).rank is None
+    assert longest_of(*calls, stalled=(0.0, 190.0, 1.0), together=False).how == "stopped"
 
 
 def test_one_standstill_explains_one_iteration_of_a_batch() -> None:
-    durations = [[300.0, 10.0, 200.0], [299.0, 10.0, 199.0]]
-    first, second = tails_of(durations, [0.0, 290.0], 10.0)
+    durations = [[9.0, 300.0, 10.0, 200.0], [9.0, 299.0, 10.0, 199.0]]
+    first, second = tails_of(durations, [RankIdle(), RankIdle(290.0)], USUAL_US)
     assert (first.time_us, first.rank, first.how) == (300.0, 1, "stopped")
     assert (second.time_us, second.rank, second.how) == (200.0, None, "unknown")
-    both = tails_of(durations, [0.0, 480.0], 10.0)
+    both = tails_of(durations, [RankIdle(), RankIdle(480.0)], USUAL_US)
     assert [tail.how for tail in both] == ["stopped", "stopped"]

@@ -177,3 +177,34 @@ def test_the_examples_of_the_documentation_are_policies() -> None:
     everything = {f"{section}.{key}" for section, kinds in SECTIONS.items() for key in kinds}
     assert keys >= everything
     assert [profile.name for profile in policy.expected.profiles] == ["h200"]
+
+
+def test_options_of_soak_and_try_are_read_strictly_and_a_profile_says_some_instead() -> None:
+    text = """[soak]
+duration = "2h"
+drop = "8%"
+[try]
+gain = 5
+[profile.long.soak]
+duration = "12h"
+"""
+    assert parse_policy(text, "p.toml").options == {"soak.duration": "2h", "soak.drop": "8%", "try.gain": "5"}
+    assert parse_policy(text, "p.toml", "long").options["soak.duration"] == "12h"
+    assert parse_policy(text, "p.toml", "long").options["soak.drop"] == "8%"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[soak]\nduration = 7200", r"soak.duration = 7200 \(line 2\): expected a time"),
+        ('[soak]\nduration = "9d"', "expected a time from"),
+        ('[soak]\ndrop = "1%"', "expected per cent from 2 to 90"),
+        ("[soak]\ndrops = 5", "did you mean 'drop'"),
+        ("[try]\ngain = true", "expected per cent"),
+        ("soak = 5", "expected a table"),
+        ('[profile.a]\nhosts = "n*"\n[profile.a.soak]\ndrop = 5', "of the whole run"),
+    ],
+)
+def test_a_wrong_option_of_soak_or_try_is_named(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        parse_policy(text, "p.toml")
