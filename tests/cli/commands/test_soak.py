@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.benchmarks import soak_request
-
 from ncclcheck.cli.main import run_command
 
 pytestmark = pytest.mark.slow
