@@ -7,6 +7,7 @@ from ncclcheck.checks.logs._view import (
     culprits,
     exceptions,
     exits,
+    failures,
     hosts_of,
     hosts_of_address,
     remarks,
@@ -33,7 +34,18 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     hosts = hosts_of(log)
     if suspect.between_nodes:
         return hosts if len(hosts) <= _BOTH_ENDS else ()
-    return culprits(log, ended_first(log)) or _that_did_not_wait(log) or (hosts if len(hosts) == 1 else ())
+    return (
+        culprits(log, ended_first(log))
+        or _that_did_not_wait(log)
+        or (hosts if len(hosts) == 1 else ())
+        or _only_address(log)
+    )
+
+
+def _only_address(log: Log) -> tuple[str, ...]:
+    """Return the address that all failed connections of the log lead to."""
+    addresses = {failure.address for failure in failures(log) if failure.address}
+    return tuple(addresses) if len(addresses) == 1 else ()
 
 
 def _that_did_not_wait(log: Log) -> tuple[str, ...]:

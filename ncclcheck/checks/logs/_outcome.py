@@ -116,9 +116,14 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
 
 
 def _got_over(log: Log, suspect: Suspect) -> bool:
-    """Return True if the program worked on after all lines of a cause that would have kept it from working."""
+    """Return True if the program worked on after all lines of a cause that would have kept it from working.
+
+    What it did with another setting, which got around the cause, does not count.
+    """
+    helped = {remark.place for remark in remarks(log, "workaround", "remedy")}
     return (
-        suspect.slug in _ENDS_AT_ONCE
+        helped.isdisjoint(suspect.places)
+        and suspect.slug in _ENDS_AT_ONCE
         and bool(suspect.places)
         and all(went_on_after(log, place) for place in suspect.places)
     )

@@ -26,9 +26,9 @@ _SERVES = re.compile(
     r"HTTP/1|\b200 OK\b|throughput|startup complete|[Rr]unning on|fired up|Started \w+Service|Shard ready"
 )
 _ONE_OF_MANY = re.compile(
-    r"\b(?:round|local|shard|rollout|warm-?up|saving|validation|eval\w*|test)\b|"
+    r"\b(?:round|local|shard|rollout|warm-?up)\b|"
     r"^(?!.*'train_runtime')(?!.*(?:training|run|job)\b.{0,40}(?:finished|done|complete))"
-    r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration)\b",
+    r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration|saving|validation|eval\w*|test)\b",
     re.IGNORECASE,
 )
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.
@@ -85,6 +85,17 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
         for end in _on(log, "finished")
         if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
         and not _BEGINS.search(end.text)
+        and not _is_of_another_try(log, end)
+    )
+
+
+def _is_of_another_try(log: Log, end: Remark) -> bool:
+    """Return True if a program ended well with a setting that was tried after it had gone wrong without it."""
+    return any(
+        word.place.line < attempt.place.line < end.place.line
+        for attempt in _on(log, "workaround")
+        for word in _on(log, "trouble-word")
+        if word.place.file == attempt.place.file == end.place.file
     )
 
 

@@ -13,6 +13,8 @@ from ncclcheck.model.events import CollectiveTimeout, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _GUESSES = re.compile(r"\bmay be a mismatch\b")  # NCCL itself names several causes
+_CULPRIT = re.compile(r"Culprit rank (\d{1,6});")
+_MOST_CULPRITS = 8
 _RUNNING = re.compile(
     r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?"
     r"OpType=(?P<operation>\w+(?:, TensorShape=\[[\d, ]{0,80}\])?)"
@@ -199,7 +201,10 @@ def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], l
 
 
 def _named_minority(told: Sequence[Remark]) -> tuple[str, ...]:
-    """The ranks in the rarer collective, as the lines name both."""
+    """The ranks that torch's analyzer calls the culprits, else those in the rarer collective."""
+    blamed = {int(rank) for remark in told for rank in _CULPRIT.findall(remark.text)}
+    if blamed:
+        return tuple(f"rank {rank}" for rank in sorted(blamed)[:_MOST_CULPRITS])
     operations = {
         int(match["rank"]): match["operation"] for remark in told for match in _RUNNING.finditer(remark.text)
     }

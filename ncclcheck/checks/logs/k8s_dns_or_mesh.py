@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
-from ncclcheck.checks.logs._view import culprits, failures, heads, matches, remarks, troubles
+from ncclcheck.checks.logs._view import culprits, exceptions, failures, heads, matches, remarks, troubles
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -69,6 +69,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     broken = [failure for failure in failures(log) if failure.layer != "store" or dropped] or remarks(
         log, "closed-by-peer"
     )
+    broken = broken or (exceptions(log, "after-effect") if dropped else ())
     if mesh and broken and troubles(log):
         yield suspect(
             "A sidecar of a service mesh (or a NetworkPolicy) between the pods breaks connections "

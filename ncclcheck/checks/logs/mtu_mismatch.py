@@ -89,9 +89,13 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
 
 
 def _large_pings_lost(log: Log) -> list[Remark]:
-    """Return the pings of more than an Ethernet packet that nobody answered, in a log of a job with trouble."""
+    """Return the pings that nobody answered and that are larger than an Ethernet packet, or than one that passed.
+
+    They count only in a log of a job with trouble.
+    """
     lost = remarks(log, "ping-lost")
-    pings = [ping for ping in remarks(log, "large-ping") if int(ping.values["size"]) > _ETHERNET]
+    passed = min((int(ping.values["size"]) for ping in remarks(log, "ping-answered")), default=_ETHERNET)
+    pings = [ping for ping in remarks(log, "large-ping") if int(ping.values["size"]) > min(passed, _ETHERNET)]
     stalled = troubles(log) or after_the_end(log, "trouble-word")
     return [
         ping

@@ -59,9 +59,9 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
         )
     elif helped := _ran_without(log):
         yield suspect(
-            f"The command ended by a time limit, and the same one with {helped.values['setting']} ended well: what "
+            f"The command did not end by itself, and the same one with {helped.values['setting']} ended well: what "
             "differs is direct access between GPUs.",
-            [*exits(log), helped, *acs],
+            [*exits(log), *remarks(log, "trouble-word")[:1], helped, *acs],
             confidence="likely",
         )
     elif acs and not late and not alarms(log) and troubles(log) and _uses_pcie(log):
@@ -81,17 +81,18 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
 
 
 def _ran_without(log: Log) -> Remark | None:
-    """Return the command that switched P2P off and ended well, where one before it ended by a time limit."""
+    """Return the command that switched P2P off and ended well, where one before it had to be stopped."""
     ended = [event for event in log.events if isinstance(event, WorkerExit)]
+    hung = remarks(log, "trouble-word")
+    finished = remarks(log, "finished", "succeeded")
     for workaround in remarks(log, "workaround"):
         before = [end for end in ended if end.place.line < workaround.place.line]
         after = [end for end in ended if end.place.line > workaround.place.line]
-        if (
-            "P2P" in workaround.values["setting"]
-            and any(end.exit_code in _BY_TIMEOUT for end in before)
-            and after
-            and all(end.exit_code == 0 for end in after)
-        ):
+        stopped = any(word.place.line < workaround.place.line for word in hung)
+        worked = any(end.place.line > workaround.place.line for end in finished)
+        if "P2P" not in workaround.values["setting"] or any(end.exit_code for end in after):
+            continue
+        if (any(end.exit_code in _BY_TIMEOUT for end in before) and after) or (stopped and worked):
             return workaround
     return None
 

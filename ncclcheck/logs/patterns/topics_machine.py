@@ -227,6 +227,9 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (r"^PING (?P<host>\S{1,253}) \([\d.]{7,15}\).{0,80} (?P<size>\d{4,5})\(\d{4,5}\) bytes of data",),
         alarms=False,
     ),
+    Topic(
+        "ping-answered", (r"^(?P<size>\d{3,5}) bytes from \S{1,253}(?: \S{3,45})?: icmp_seq=",), alarms=False
+    ),
     Topic("ping-lost", (r"\b0 (?:packets )?received\b.{0,40}\b100(?:\.0)?% packet loss",), alarms=False),
     Topic(
         "packet-log",  # of the kernel's packet filter

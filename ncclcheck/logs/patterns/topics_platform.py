@@ -41,7 +41,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "workaround",
-        (r"^[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1|NCCL_P2P_LEVEL=LOC)\b",),
+        (r"^[^#$>\n]{0,80}[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1|NCCL_P2P_LEVEL=LOC)\b",),
         alarms=False,
     ),
     Topic(

@@ -40,6 +40,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\bversion \d[\w.]{0,20} (?:or (?:newer|later|higher) )?is (?:not supported|required|too (?:old|new))\b",
             r"^(?:Runtime|Import|Value)Error: (?!CUDA|NCCL|GPU)[A-Z][\w.-]{1,40} is not (?:available|installed)\.?$",
             r"^OSError: lib(?!nccl|cuda\.so)[\w.+-]{1,60}\.so[\d.]{0,20}: cannot open shared object file",
+            r"Failed to import [\w.]{1,120} because of",
             r"is used but incompatible|\bPlease (?:re)?install (?:the )?[\w.-]{1,40} ?[<>=!~]=|\bpip install\b",
             r"^\w{1,60}Error: .{0,80}\b(?:is|are) (?:not installed|required but not installed)\b",
             r"operator \w+::\w+ does not exist|_ARRAY_API not found|cannot be run in$|bad magic number in '",
@@ -75,6 +76,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "collective-mismatch",
         (
+            # torch's analyzer of flight recorder dumps (torch/distributed/flight_recorder/components/types.py)
+            r"\bCulprit rank \d{1,6}; Error type: (?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX|COLLECTIVE_DTYPE)_MISMATCH",
             r"Detected mismatch between collectives on ranks|Collective(?:s)? (?:mismatch|are mismatched)",
             r"[Mm]ismatched collectives?\b|shapes? into the collective are mismatched",
             r"ranks? .{0,60}(?:running|calling) (?:a )?different collective|desync(?:hronized)?\b.{0,80}collective",
