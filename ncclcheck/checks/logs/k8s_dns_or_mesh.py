@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
 from ncclcheck.checks.logs._view import culprits, exceptions, failures, heads, matches, remarks, troubles
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
 
@@ -66,10 +66,9 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
         r"Envoy proxy is NOT ready|failed to proxy|terminated with: signal",
         mesh,
     )
-    broken = [failure for failure in failures(log) if failure.layer != "store" or dropped] or remarks(
-        log, "closed-by-peer"
-    )
-    broken = broken or (exceptions(log, "after-effect") if dropped else ())
+    broken: list[Event] = [failure for failure in failures(log) if failure.layer != "store" or dropped]
+    broken = broken or list(remarks(log, "closed-by-peer"))
+    broken = broken or list(exceptions(log, "after-effect") if dropped else ())
     if mesh and broken and troubles(log):
         yield suspect(
             "A sidecar of a service mesh (or a NetworkPolicy) between the pods breaks connections "
