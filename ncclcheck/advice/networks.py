@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from statistics import median
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -22,6 +22,9 @@ from ncclcheck.nccl.candidates import candidate_interfaces
 from ncclcheck.nccl.prediction import MOST_NODES
 
 _NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
+Subnet: TypeAlias = tuple[
+    str, int, int
+]  # family, first and last address: quicker to compare than ipaddress's own
 
 
 class Rank(Struct, frozen=True, order=True):
@@ -179,18 +182,26 @@ def _by_subnet(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
             yield places
 
 
-def _subnet(facts: NodeFacts, address: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+def _subnet(facts: NodeFacts, address: str) -> Subnet | None:
+    return _subnets(SameObject(facts)).get(address)
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _subnets(node: SameObject[NodeFacts]) -> dict[str, Subnet | None]:
+    """Return the subnet of each address of a node; None where it has none."""
+    interfaces = () if isinstance(node.value.interfaces, Missing) else node.value.interfaces
+    found: dict[str, Subnet | None] = {}
     for interface in interfaces:
         for entry in interface.addresses:
-            if entry.address.partition("%")[0] == address:
-                return _network_of(address, entry.prefix_length)
-    return None
+            address = entry.address.partition("%")[0]
+            if address not in found:
+                found[address] = _subnet_of(address, entry.prefix_length)
+    return found
 
 
-def _network_of(address: str, prefix_length: int) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+def _subnet_of(address: str, prefix_length: int) -> Subnet | None:
     try:
-        return addresses.network(address, prefix_length)
+        return addresses.range_of(address, prefix_length)
     except ValueError:  # facts of another node can hold anything
         return None
 

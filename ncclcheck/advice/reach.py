@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import permutations
 
 from msgspec import Struct
@@ -40,16 +40,11 @@ class Reach(Struct, frozen=True):
         """Return the first pair that did not connect, before pairs that were not tested; None when all connected."""
         if self.reached.issuperset((host, address) for host, (_, address) in places.items()):
             return None
-        outcome_of = self.outcomes.get
-        untested = None
-        for source, target in self._in_order():
-            outcome = outcome_of((source, target, places[target][1]))
-            if outcome == "ok":
-                continue
-            if outcome is not None:
-                return self._failure(source, target, places)
-            untested = untested or (source, target)
-        return self._failure(*untested, places) if untested else None
+        outcomes = self.outcomes
+        tried = [(pair, outcomes.get((*pair, places[pair[1]][1]))) for pair in self.pairs]
+        failed = [pair for pair, outcome in tried if outcome not in ("ok", None)]
+        untested = failed or [pair for pair, outcome in tried if outcome is None]
+        return self._failure(*self._first(untested), places) if untested else None
 
     def _failure(self, source: str, target: str, places: Places) -> Failure:
         interface, address = places[target]
@@ -61,14 +56,15 @@ class Reach(Struct, frozen=True):
         """Return the first pair where small messages pass and large ones are lost; None when there is none."""
         if not self.stalled:
             return None
-        for source, target in self._in_order():
-            interface, address = places[target]
-            if (source, target, address) in self.stalled:
-                return f"{source} to {target} on {interface} ({address}): large messages do not arrive"
-        return None
+        stalled = [pair for pair in self.pairs if (*pair, places[pair[1]][1]) in self.stalled]
+        if not stalled:
+            return None
+        source, target = self._first(stalled)
+        interface, address = places[target]
+        return f"{source} to {target} on {interface} ({address}): large messages do not arrive"
 
-    def _in_order(self) -> Iterable[tuple[str, str]]:
-        return sorted(self.pairs) if self.is_sample else self.pairs
+    def _first(self, pairs: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        return min(pairs) if self.is_sample else pairs[0]
 
     def evidence(self, places: Places) -> str:
         """One sentence that says what was tried, for places without a failure."""

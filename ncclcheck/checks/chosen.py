@@ -44,10 +44,17 @@ def chosen(snapshot: Snapshot) -> tuple[Chosen, ...]:
 
 def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the nodes where the interface that NCCL uses is not known, each with the reason."""
-    for host, choice in _choices(snapshot):
-        if isinstance(choice, Missing):
-            yield NotKnown(f"which interface NCCL uses is not known ({choice})", (host,))
+    yield from _unknown(snapshot)
     yield from not_reported(snapshot)
+
+
+@once_per_snapshot
+def _unknown(snapshot: Snapshot) -> tuple[NotKnown, ...]:
+    return tuple(
+        NotKnown(f"which interface NCCL uses is not known ({choice})", (host,))
+        for host, choice in _choices(snapshot)
+        if isinstance(choice, Missing)
+    )
 
 
 @once_per_snapshot

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sized
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from ncclcheck.checks.snapshot_cache import once_per_snapshot
-from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.formats.host_ranges import fold_numbered
 from ncclcheck.model.snapshot import Snapshot
@@ -54,7 +53,5 @@ def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:
     """One NotKnown per node whose `section` of the facts could not be read."""
-    for node in snapshot.nodes:
-        value = getattr(node.facts, section)
-        if isinstance(value, Missing):
-            yield NotKnown(f"{section}: {value}", (node.host,))
+    for node, why in snapshot.unread(section):
+        yield NotKnown(f"{section}: {why}", (node.host,))

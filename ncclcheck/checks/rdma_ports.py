@@ -89,11 +89,16 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
     return tuple(found)
 
 
-def not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """Yield the nodes where the ports that NCCL may use are not known. Missing sections are reported elsewhere.
+@once_per_snapshot
+def not_surveyed(snapshot: Snapshot) -> tuple[NotKnown, ...]:
+    """Return the nodes where the ports that NCCL may use are not known. Missing sections are reported elsewhere.
 
     A recorded machine is judged as if nothing were set, which is an assumption: what it passes is not known.
     """
+    return tuple(_not_surveyed(snapshot))
+
+
+def _not_surveyed(snapshot: Snapshot) -> Iterator[NotKnown]:
     for node, rdma in snapshot.known("rdma"):
         for device, why in rdma.unread.items():
             yield NotKnown(f"the ports of the RDMA device {device}: {why}", (node.host,))

@@ -15,9 +15,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import job_size, not_reported
 from ncclcheck.checks.kinds import one_of_each_kind, without_silent_kinds
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.errors import UsageError
-from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, NotApplicable, NotKnown, Outcome
 from ncclcheck.model.snapshot import Snapshot
 
@@ -258,16 +256,11 @@ def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
         return []
     if not snapshot.nodes:
         return ["no node reported"]
-    return [text for section in definition.needs for text in _missing(snapshot, section)]
-
-
-@once_per_snapshot
-def _missing(snapshot: Snapshot, section: str) -> tuple[str, ...]:
-    return tuple(
-        f"{section} of {node.host}: {fact}"
-        for node in snapshot.nodes
-        if isinstance(fact := getattr(node.facts, section), Missing)
-    )
+    return [
+        f"{section} of {node.host}: {why}"
+        for section in definition.needs
+        for node, why in snapshot.unread(section)
+    ]
 
 
 def _demoted(run: CheckRun, why: str) -> CheckRun:

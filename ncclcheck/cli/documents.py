@@ -21,6 +21,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 T = TypeVar("T")
 SAVED_KIND = "ncclcheck-snapshot"
+_OF_MANY_NODES_BYTES = 16 << 20
 _BEGINS_AS_SAVED = re.compile(
     rf'\s*{{\s*"schema_version"\s*:\s*"{re.escape(SCHEMA_VERSION)}"\s*,\s*"kind"\s*:\s*"{SAVED_KIND}"'.encode()
 )
@@ -87,14 +88,17 @@ def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedRead
 
 
 def _collected_never(data: bytes, document_type: type[T], reader: SharedReader) -> T:
-    """Decode, and keep the garbage collector from walking what was decoded: it stays, and has no cycle."""
+    """Decode, and keep the garbage collector from walking what was decoded: it stays, and has no cycle.
+
+    Nor has what is worked out from it: after a document of many nodes the collector stays off in this process.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         document = decode_shared(data, document_type, reader)
         gc.freeze()
     finally:
-        if was_enabled:
+        if was_enabled and len(data) < _OF_MANY_NODES_BYTES:
             gc.enable()
     return document
 
@@ -115,6 +119,11 @@ def load_saved(file: str, command: SavedCommand) -> Saved:
         raise UsageError(
             f"--from {file}: this is a report: 'ncclcheck report {file}' shows it; --from takes what --save wrote"
         )
+    return as_run(document, command)
+
+
+def as_run(document: Saved | FactsDocument, command: SavedCommand) -> Saved:
+    """Return the saved run; facts become the run of their one node."""
     return document if isinstance(document, Saved) else _of_one_node(document, command)
 
 

@@ -74,7 +74,7 @@ def names_in(text: str) -> int:
     for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
         of_entry = 1
         for ranges in re.findall(r"\[([^\]]*)\]", entry):
-            of_entry *= sum(_length(word) for word in ranges.split(","))
+            of_entry = min(of_entry * sum(_length(word) for word in ranges.split(",")), MOST_NAMES + 1)
         total += of_entry
     return total
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -287,7 +288,11 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""
-        return iter(_known(SameObject(self.nodes), section))
+        return iter(_by_section(SameObject(self.nodes), section)[0])
+
+    def unread(self, section: str) -> tuple[tuple[Node, Missing], ...]:
+        """Return the nodes whose `section` of the facts could not be read, each with the reason."""
+        return _by_section(SameObject(self.nodes), section)[1]
 
     @property
     def nnodes(self) -> int:
@@ -307,7 +312,14 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @lru_cache(maxsize=64)
-def _known(nodes: SameObject[tuple[Node, ...]], section: str) -> tuple[tuple[Node, Any], ...]:
-    """Found once: a hundred checks ask for a few sections of thousands of nodes."""
-    read = ((node, getattr(node.facts, section)) for node in nodes.value)
-    return tuple((node, value) for node, value in read if not isinstance(value, Missing))
+def _by_section(
+    nodes: SameObject[tuple[Node, ...]], section: str
+) -> tuple[tuple[tuple[Node, Any], ...], tuple[tuple[Node, Missing], ...]]:
+    """Return who has read the section, and who has not. Found once: a hundred checks ask of thousands of nodes."""
+    values = list(map(attrgetter(f"facts.{section}"), nodes.value))
+    pairs = zip(nodes.value, values, strict=True)
+    if Missing not in set(map(type, values)):
+        return tuple(pairs), ()
+    told = list(pairs)
+    known = tuple([(node, value) for node, value in told if not isinstance(value, Missing)])
+    return known, tuple([(node, value) for node, value in told if isinstance(value, Missing)])

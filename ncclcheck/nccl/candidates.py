@@ -30,10 +30,11 @@ def _candidates(node: SameObject[NodeFacts]) -> tuple[tuple[str, str], ...]:
         return ()
     chosen = chosen_interface(facts)
     chosen_pair = ("", "") if isinstance(chosen, Missing) else chosen
+    ipv6_first = _is_ipv6_forced(facts)
     found = []
     for interface in facts.interfaces:
-        addresses = _usable_addresses(interface, ipv6_first=_is_ipv6_forced(facts))
-        if is_usable(interface) and addresses:
+        addresses = _usable_addresses(interface, ipv6_first=ipv6_first) if is_usable(interface) else []
+        if addresses:
             name, address = chosen_pair
             is_chosen = interface.name == name
             rank = (not is_chosen, interface.kind not in _NETWORK_KINDS)

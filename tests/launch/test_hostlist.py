@@ -87,3 +87,8 @@ def test_there_is_an_end_to_how_many() -> None:
         names(f"n[1-{MOST_HOSTS + 1}]")
     with pytest.raises(UsageError, match="at most"):
         names("n[1-99999999999]")
+
+
+def test_a_product_of_very_many_ranges_is_refused_with_a_sentence() -> None:
+    with pytest.raises(UsageError, match="hosts or more: at most 4096"):
+        parse_hostfile("n" + "[1-9]" * 5_000, "hosts")

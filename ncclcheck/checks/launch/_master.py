@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import job_size, named, unread
 from ncclcheck.checks.registry import Answer
+from ncclcheck.checks.snapshot_cache import once_per_snapshot
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
@@ -51,6 +53,7 @@ def first_address(path: MasterPath) -> str | None:
     return None if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
 
 
+@once_per_snapshot
 def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
     """All that is known, by node rank: facts of those who reported, claims of those who could only knock."""
     seen = [
@@ -142,6 +145,7 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
             )
 
 
+@cache
 def _stage(outcome: MasterOutcome) -> int:
     return next(stage for stage, outcomes in enumerate(_STAGES) if outcome in outcomes)
 

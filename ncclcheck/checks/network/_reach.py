@@ -47,11 +47,13 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     ended = {silent.host for silent in snapshot.silent if silent.phase == "probes"}
     worst: dict[tuple[str, str], Probe] = {}
     for probed in of_kind(snapshot.probes, kind):
-        if targets.get(probed.to_host) != probed.address:
+        to_host = probed.to_host
+        if targets.get(to_host) != probed.address:
             continue
-        probe = _to_the_ended(probed) if probed.to_host in ended else probed
-        pair = (probe.from_host, probe.to_host)
-        if pair not in worst or _badness(probe) < _badness(worst[pair]):
+        probe = _to_the_ended(probed) if to_host in ended else probed
+        pair = (probe.from_host, to_host)
+        known = worst.setdefault(pair, probe)
+        if known is not probe and _badness(probe) < _badness(known):
             worst[pair] = probe
     return tuple([_explained(worst[pair], worst) for pair in sorted(worst)])
 

@@ -15,11 +15,10 @@ _MAPPED = "0000:0000:0000:0000:0000:ffff:"
 
 def entry_of(port: RdmaPort, index: int) -> Gid | None:
     """Return the entry of that index; None where the table lists none, so that it is unset."""
-    return (
-        None
-        if isinstance(port.gids, Missing)
-        else next((gid for gid in port.gids if gid.index == index), None)
-    )
+    for gid in () if isinstance(port.gids, Missing) else port.gids:
+        if gid.index == index:
+            return gid
+    return None
 
 
 def is_table_told(port: RdmaPort) -> bool:

@@ -110,9 +110,9 @@ def _is_unread(port: RdmaPort) -> bool:
 
 def _judged(node: Surveyed, port: RdmaPort) -> NotKnown | _Fault | Gid | None:
     """The GID, what is wrong with it, what is not known; None for a port that is not RoCE."""
-    name = hca.name_of(port)
     if port.link_layer != ROCE:
         return None
+    name = hca.name_of(port)
     if not gids.is_table_told(port):
         why = port.gids if isinstance(port.gids, Missing) else port.gid_table_length
         return NotKnown(f"the GIDs of {name}: {why}", (node.host,))

@@ -154,7 +154,7 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
 
 def _report_in(file: str, reader: SharedReader | None = None) -> Report:
     """Return the report in `file`, or build it from the run that the file holds. Raises UsageError."""
-    from ncclcheck.cli.documents import load, load_saved
+    from ncclcheck.cli.documents import as_run, load
     from ncclcheck.cli.files import is_folder
 
     if is_folder(file):
@@ -169,5 +169,5 @@ def _report_in(file: str, reader: SharedReader | None = None) -> Report:
     from ncclcheck.cli.request import run_options
     from ncclcheck.run.replay import replay
 
-    saved = load_saved(file, "preflight")
+    saved = as_run(document, "preflight")
     return replay(saved, run_options(saved.command, {})).report

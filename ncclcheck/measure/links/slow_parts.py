@@ -49,6 +49,8 @@ def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
 def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
     """Return what a collective over these nodes has to wait for; None where no part of the network is called slow."""
     slow = slow_parts(transfers)
+    if not (slow.ends or slow.pairs):
+        return None
     found = _by_pair(transfers)
     ends = [
         (end.median, f"{'from' if end.end == 'sender' else 'to'} {end.host}", end.usual, end.pairs)
@@ -63,8 +65,6 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         )
         for slow_pair in slow.pairs
     ]
-    if not (ends or ways):
-        return None
     _, where, usual, pairs = min((*ends, *ways))
     return SlowestPart(
         where, summed_up([(probe, probe.value or 0.0) for pair in pairs for probe in found[pair]]), usual

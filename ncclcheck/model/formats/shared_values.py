@@ -85,7 +85,7 @@ class _Table:
         self.values: dict[bytes, Any] = {}
         self.asked = 0
         self.is_shared = True
-        self.latest: tuple[bytes | None, Any] = None, None  # most nodes say what the one before said
+        self.latest: tuple[Raw | None, Any] = None, None  # most nodes say what the one before said
 
     def add(self, text: bytes, value: Any) -> None:
         """Keep a value. When the table is full, and few values were found in it, it is given up."""
@@ -138,17 +138,17 @@ class SharedReader:
         table = self._table(part_type)
         if not table.is_shared:
             return self._read(text, part_type)
-        key = bytes(text)
         table.asked += 1
         latest, value = table.latest
-        if key == latest:  # to compare is quicker than to hash
+        if text == latest:  # to compare is quicker than to copy and to hash
             return value
+        key = bytes(text)
         value = table.values.get(key)
         if value is None:
             value = self._read(text, part_type)
             table.add(key, value)
         else:
-            table.latest = key, value
+            table.latest = Raw(key), value
         return value
 
     def _table(self, part_type: Any) -> _Table:
