@@ -11,7 +11,7 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
-from ncclcheck.model.gpu import GpuState
+from ncclcheck.model.gpu import GpuState, PeerAccess
 from ncclcheck.model.snapshot import Snapshot
 
 _OK = "ok"
@@ -53,16 +53,19 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     states = {(gpu.host, gpu.gpu.index): gpu.gpu.state for gpu in gpus}
     several = _with_several(gpus) if unknown else set()
     yield from (not_known for not_known in unknown if set(not_known.hosts) & several)
-    statuses: dict[str, dict[_Pair, str]] = {}
-    for on, peers in known:
-        for peer in peers:
-            statuses.setdefault(on.host, {})[on.gpu.index, peer.peer] = peer.status
-    everywhere = Counter(pair for pairs in statuses.values() for pair in pairs)
-    allowed = Counter(pair for pairs in statuses.values() for pair, status in pairs.items() if status == _OK)
+    statuses = _statuses_of_pairs(known)
+    everywhere: Counter[_Pair] = Counter()
+    allowed: Counter[_Pair] = Counter()
+    differing: list[tuple[str, dict[_Pair, str]]] = []
+    for hosts, pairs in statuses:
+        everywhere.update(dict.fromkeys(pairs, len(hosts)))
+        fine = [pair for pair, status in pairs.items() if status == _OK]
+        allowed.update(dict.fromkeys(fine, len(hosts)))
+        if len(fine) < len(pairs):
+            differing.extend((host, pairs) for host in hosts)
+    order = {node.host: place for place, node in enumerate(snapshot.nodes)}
     found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
-    for host, pairs in statuses.items():
-        if all(status == _OK for status in pairs.values()):
-            continue
+    for host, pairs in sorted(differing, key=lambda host_and_pairs: order[host_and_pairs[0]]):
         for (first, second), status in sorted(pairs.items()):
             own = states[host, first], states.get((host, second), GpuState())
             if status == _OK or any(state.mig is True for state in own):
@@ -75,7 +78,26 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     for (severity, status), members in found.items():
         for pairs_text, hosts in by_text(_of_hosts(members)):
             yield _finding(severity, status, pairs_text, hosts)
-    yield from closing(snapshot, any(statuses.values()), "shares its node with another GPU")
+    yield from closing(snapshot, any(pairs for _, pairs in statuses), "shares its node with another GPU")
+
+
+def _statuses_of_pairs(
+    known: Sequence[tuple[GpuOn, Sequence[PeerAccess]]],
+) -> list[tuple[tuple[str, ...], dict[_Pair, str]]]:
+    """Return the status of each pair of GPUs, with the hosts that have the same. Equal peers are one object."""
+    of_host: dict[str, list[tuple[int, Sequence[PeerAccess]]]] = {}
+    for on, peers in known:
+        of_host.setdefault(on.host, []).append((on.gpu.index, peers))
+    alike: dict[tuple[tuple[int, int], ...], list[str]] = {}
+    for host, gpus in of_host.items():
+        alike.setdefault(tuple([(index, id(peers)) for index, peers in gpus]), []).append(host)
+    return [
+        (
+            tuple(hosts),
+            {(index, peer.peer): peer.status for index, peers in of_host[hosts[0]] for peer in peers},
+        )
+        for hosts in alike.values()
+    ]
 
 
 def _with_several(gpus: Sequence[GpuOn]) -> set[str]:

@@ -47,8 +47,10 @@ def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
     known, unknown = values(listed_gpus(snapshot), "nvlinks")
     yield from unknown
     products: dict[str, list[tuple[GpuOn, tuple[NvLink, ...]]]] = {}
+    unread_of: dict[int, list[NvLink]] = {}  # by object: equal links were decoded as one
     for on, links in known:
-        unread = [link for link in links if isinstance(link.active, Missing)]
+        if (unread := unread_of.get(id(links))) is None:
+            unread = unread_of[id(links)] = [link for link in links if isinstance(link.active, Missing)]
         if unread or isinstance(on.gpu.name, Missing):
             why = unread[0].active if unread else on.gpu.name
             yield NotKnown(f"NVLinks of GPU {on.gpu.index}: {why}", (on.host,))
@@ -60,7 +62,9 @@ def nvlink_down(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _product(product: str, gpus: list[tuple[GpuOn, tuple[NvLink, ...]]]) -> Iterator[Answer]:
-    active = {(on.host, on.gpu.index): sum(link.active is True for link in links) for on, links in gpus}
+    different = {id(links): links for _, links in gpus}  # equal links were decoded as one object
+    count_of = {key: sum(link.active is True for link in links) for key, links in different.items()}
+    active = {(on.host, on.gpu.index): count_of[id(links)] for on, links in gpus}
     comparison = compare((str(place), count) for place, count in active.items())
     if not comparison.differs:
         return

@@ -79,14 +79,13 @@ def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    if any(node.rdma.ports for node in nodes) and not any(_mattering(node) for node in nodes):
+    mattering = [(node, port) for node in nodes for port in _mattering(node)]
+    if any(node.rdma.ports for node in nodes) and not mattering:
         yield NotApplicable("NCCL is told to use none of the RDMA ports")
-    unread = [
-        (node.host, hca.name_of(port)) for node in nodes for port in _mattering(node) if _is_unread(port)
-    ]
+    unread = [(node.host, hca.name_of(port)) for node, port in mattering if _is_unread(port)]
     if unread:
         yield NotKnown(f"the state of {by_hosts(unread)} could not be read")
-    yield from _findings(_down_ports(nodes))
+    yield from _findings(_down_ports(nodes, mattering))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
@@ -100,13 +99,8 @@ def _is_unread(port: RdmaPort) -> bool:
     return isinstance(port.state, Missing)
 
 
-def _down_ports(nodes: Sequence[Surveyed]) -> list[_Down]:
-    down = [
-        (node, port)
-        for node in nodes
-        for port in _mattering(node)
-        if not _is_unread(port) and port.state != ACTIVE
-    ]
+def _down_ports(nodes: Sequence[Surveyed], mattering: Sequence[tuple[Surveyed, RdmaPort]]) -> list[_Down]:
+    down = [(node, port) for node, port in mattering if not _is_unread(port) and port.state != ACTIVE]
     if not down:
         return []
     like: dict[tuple[str, int], list[tuple[str, RdmaPort]]] = {
