@@ -14,6 +14,9 @@ LINK_TESTS = 3  # of the pair, at least
 FEWER_OF_FEW = 2  # tests less where there are so few members that one test of both ends takes two rounds
 # Of the good and bad tests that end so: the first bad one may come in the first round or later
 ORDERS = 4
+# So many such pairs are expected by chance: of one that was bad in as many tests as a link more is learnt. Ending there
+# would call it sound, going on costs rounds.
+OPEN = 0.05
 HALF = 0.5  # of the tests of a member that is bad at times: then any order of bad and good ones is least unlikely
 
 
@@ -75,7 +78,8 @@ def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]
     for entry in open_links(found):
         without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
         candidates = max(len(found), 1 + without[0])  # also those that were good when they met again
-        if candidates * chance_of_all_bad(entry.bad - 1, *without) <= FALSE_NAMES:
+        most = OPEN if entry.bad >= LINK_TESTS else FALSE_NAMES
+        if candidates * chance_of_all_bad(entry.bad - 1, *without) <= most:
             serious.append(entry)
     return serious
 

@@ -46,6 +46,13 @@ def test_an_open_pair_that_disturbances_do_not_explain_is_serious() -> None:
     assert serious_links([BadPair((0, 1), 5, 4, 9)], standing) == []
 
 
+def test_a_pair_that_was_bad_three_times_stays_open_beside_a_few_disturbances() -> None:
+    """Two tests of 45 were disturbed: before, the rounds ended, and nothing was said of the path."""
+    standing = replace(standing_of(MEMBERS, rounds(2), 0.1), between=(5, 48))
+    assert serious_links([BadPair((0, 1), 3, 3, 9)], standing) != []
+    assert serious_links([BadPair((0, 1), 2, 3, 9)], standing) == []
+
+
 def test_more_candidates_need_more_tests_and_few_members_fewer() -> None:
     assert least_tests(16, 1) == 9
     assert least_tests(16, 8) == 12
