@@ -33,6 +33,8 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
         return spoken
     hosts = hosts_of(log)
     if suspect.between_nodes:
+        if not hosts:
+            return _only_address(log)
         return hosts if len(hosts) <= _BOTH_ENDS else ()
     return (
         culprits(log, ended_first(log))
@@ -43,8 +45,10 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
 
 
 def _only_address(log: Log) -> tuple[str, ...]:
-    """Return the address that all failed connections of the log lead to."""
-    addresses = {failure.address for failure in failures(log) if failure.address}
+    """Return the address that all failed connections of the log lead to; of a pod the name without its service, too."""
+    addresses = sorted({failure.address.strip("[]") for failure in failures(log) if failure.address}, key=len)
+    if len(addresses) == _BOTH_ENDS and addresses[1].startswith(f"{addresses[0]}."):
+        return tuple(addresses)
     return tuple(addresses) if len(addresses) == 1 else ()
 
 

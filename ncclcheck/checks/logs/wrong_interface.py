@@ -83,7 +83,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             f"A peer advertised {bridged[0].address}, {_why_not(bridged[0].address)}.",
             bridged,
             confidence="likely",
-            hosts=tuple(dict.fromkeys(_holders(log, bridged[0].address)))[:1] or (bridged[0].address,),
+            hosts=_advertisers(log, bridged[0].address),
         )
     elif (linked := _link_local_sockets(log)) and troubles(log):
         yield _also_link_local(linked)
@@ -150,6 +150,14 @@ def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]
             or failure.address.lower().startswith(LINK_LOCAL)
         )
     ]
+
+
+def _advertisers(log: Log, address: str) -> tuple[str, ...]:
+    """Return who has the address, else the address, with the only host that uses link-local addresses itself."""
+    if holders := _holders(log, address):
+        return tuple(holders[:1])
+    linked = distinct_hosts(_link_local_sockets(log)) if address.lower().startswith(LINK_LOCAL) else ()
+    return (address, *linked) if len(linked) == 1 else (address,)
 
 
 def _holders(log: Log, address: str) -> list[str]:

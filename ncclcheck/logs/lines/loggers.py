@@ -34,6 +34,8 @@ _LOGGERS = tuple(
         r"(?:ERROR|CRITICAL|FATAL): ",
         # SGLang, after its time: ` TP3] `, ` DP0 TP0 EP0] `
         r"(?:(?:DP|TP|PP|EP)\d{1,4} ?){1,4}\] ?",
+        # Determined, before its time: `<none>    [2021-12-07 10:40:06] 30a87832 || `
+        r"<(?:none|trace|debug|info|warning|error|critical)> {1,12}(?=\[\d{4}-)",
         # torchelastic and Ray about repeated lines
         r"\[(?:\d{1,6} similar log lines|repeated \d{1,6}x across cluster)\] ?",
     )
