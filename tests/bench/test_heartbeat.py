@@ -82,6 +82,31 @@ def test_where_the_kernel_keeps_no_account_nothing_is_made_up(tmp_path: Path) ->
     assert Heartbeat(tmp_path).take().waited_s == 0.0
 
 
+class _Told:
+    """An account of a thread that waited for so long since the last beat."""
+
+    def __init__(self, waited_s: float) -> None:
+        self._waited_s = waited_s
+
+    def waited_s(self) -> float:
+        """As the kernel would say."""
+        return self._waited_s
+
+
+@pytest.mark.parametrize(
+    ("own_s", "maker_s", "stood"), [(0.0, 0.0, True), (1.9, 0.0, False), (0.0, 1.9, False)]
+)
+def test_a_beat_that_is_late_for_lack_of_a_core_or_of_pythons_lock_is_no_standstill(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_s: float, maker_s: float, stood: bool
+) -> None:
+    beats_of = sys.modules[Heartbeat.__module__]
+    monkeypatch.setattr(beats_of, "_beat", lambda _of, ready: ready.set())  # the test beats
+    heartbeat = Heartbeat(tmp_path)
+    heartbeat._last = time.monotonic() - 2.0
+    heartbeat.beat([_Told(own_s), _Told(maker_s)])  # type: ignore[list-item]
+    assert (heartbeat.take().stood_s > 1.5) is stood
+
+
 def test_it_ends_with_its_owner() -> None:
     before = set(threading.enumerate())
     heartbeat = Heartbeat()

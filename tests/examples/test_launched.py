@@ -100,3 +100,38 @@ def test_the_batch_script_checks_and_trains(
     assert len(list(tmp_path.glob("preflight-*.json"))) == (script == "train.sbatch")
     assert ("watch: evidence of a hang" in said) == (script == "watch.sbatch")
     assert "watched alone" not in said
+
+
+@pytest.mark.further
+@pytest.mark.parametrize(
+    ("script", "settings", "leaves"),
+    [
+        ("soak.sbatch", {"DURATION": "30s", "EVERY": "1s"}, ("soak-*.html", "soak-soak/blocks.jsonl")),
+        ("try.sbatch", {"SIZES": "64K", "ARMS": "GLOO_SOCKET_IFNAME=eth0"}, ("try-*.json", "tuner-*.csv")),
+    ],
+)
+def test_the_batch_script_measures(
+    lab: Callable[..., Lab],
+    slurm: Callable[..., Slurm],
+    tmp_path: Path,
+    script: str,
+    settings: dict[str, str],
+    leaves: tuple[str, ...],
+) -> None:
+    two = lab(2)
+    cluster = slurm(two)
+    environment = {
+        **cluster.env,
+        **settings,
+        "PATH": f"{commands(tmp_path / 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
+        "GLOO_SOCKET_IFNAME": "eth0",
+    }
+    batch = str(ROOT / "examples" / "slurm" / script)
+    options = ["--nodes=2", "--gpus-per-node=0", "--wait", f"--output={tmp_path}/job.out"]
+    two.nodes[0].run(["sbatch", *options, f"--chdir={tmp_path}", batch], environment, timeout_s=180)
+    said = (tmp_path / "job.out").read_text()
+    for name in leaves:
+        assert len(list(tmp_path.glob(name))) == 1, said
+    what = {"soak.sbatch": "soak: ", "try.sbatch": "GLOO_SOCKET_IFNAME=eth0"}[script]
+    assert what in said
+    assert "exit 2: " not in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.gathering import DOCUMENT_BYTES
 from ncclcheck.bench.gpu.gpu_health import GpuLook
+from ncclcheck.bench.heartbeat import waited_ns
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.facts.network.interface_files import SYSFS_NET
 from ncclcheck.facts.network.link_counters import read_links_again
@@ -21,6 +23,7 @@ from ncclcheck.timeouts import SOAK_COUNTERS_S
 
 _SNMP = "proc/net/snmp"
 _STAT = "proc/stat"
+_THREADS = "proc/self/task"
 _THROTTLED = "sys/devices/system/cpu"
 _SPEEDS = {  # Documentation/ABI/testing/sysfs-class-net, sysfs-bus-pci
     "speed": "Mbit/s",
@@ -39,6 +42,8 @@ class CounterReader:
         self._counts: dict[str, int] = {}
         self._speeds: dict[str, str] = {}
         self._ticks = (0, 0)
+        self._waited: dict[str, int] = {}
+        self._at_s = time.monotonic()
         self.grown()
 
     def grown(self) -> NodeCounts:
@@ -60,7 +65,15 @@ class CounterReader:
             | changed,
             round(min(1.0, max(0, stolen - stolen_before) / elapsed), 4) if elapsed > 0 else 0.0,
             carriers=sum(name.endswith(CARRIER) for name in links),
+            waited=self._waited_part(),
         )
+
+    def _waited_part(self) -> float:
+        """Return for which part of the time since the last call the threads of this process waited for a core."""
+        now_s, waited = time.monotonic(), waited_ns(self._root / _THREADS)
+        grown = sum(max(0, ns - self._waited.get(thread, 0)) for thread, ns in waited.items())
+        elapsed_s, self._at_s, self._waited = now_s - self._at_s, now_s, waited
+        return round(min(1.0, grown / 1e9 / elapsed_s), 4) if elapsed_s > 0 else 0.0
 
     def _changed_speeds(self, interfaces: Iterable[str]) -> dict[str, int]:
         """Return which links run at another speed or width than when they were last read."""

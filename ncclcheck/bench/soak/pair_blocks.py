@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ncclcheck.bench.agreement import barrier, exchange
 from ncclcheck.bench.point import BenchRank, own_report
@@ -37,27 +37,36 @@ def measure_turns(rank: BenchRank, first_turn: int, turns: int, part_bytes: int)
         pairs = pairs_of_turn(len(members), turn % every)
         rounds += [pairs, tuple((right, left) for left, right in pairs)]
     own = [_transfer_of_round(rank, members, pairs, part_bytes) for pairs in rounds]
-    reports = exchange(own_report(rank, [0.0, *own]), rank.device, rank.progress)
-    hosts = rank.task.hosts
-    return tuple(
-        SoakPair(
-            hosts[members[source]],
-            hosts[members[target]],
-            round(reports[members[target]].durations_us[number], 6),
-        )
-        for number, pairs in enumerate(rounds)
-        for source, target in pairs
-    )
+    numbers = [*(transfer.gbit_s for transfer in own), *(transfer.waited for transfer in own)]
+    reports = exchange(own_report(rank, [0.0, *numbers]), rank.device, rank.progress)
+    hosts, count = rank.task.hosts, len(rounds)
+    found = []
+    for number, pairs in enumerate(rounds):
+        for source, target in pairs:
+            sent, received = (reports[members[end]].durations_us for end in (source, target))
+            waited = max(sent[count + number], received[count + number])
+            ends = hosts[members[source]], hosts[members[target]]
+            found.append(SoakPair(*ends, round(received[number], 6), round(waited, 4)))
+    return tuple(found)
+
+
+class _Transfer(NamedTuple):
+    """The rate in 1e9 bit/s at which this rank received, 0 where it did not, and for which part it did not run."""
+
+    gbit_s: float = 0.0
+    waited: float = 0.0
 
 
 def _transfer_of_round(
     rank: BenchRank, members: Sequence[int], pairs: Sequence[Pair], part_bytes: int
-) -> float:
-    """Return the rate in 1e9 bit/s at which this rank received; 0 where it did not."""
+) -> _Transfer:
+    """Return this rank's transfer of the round."""
     import torch
 
     barrier(rank.device, rank.progress)
     own, found = rank.task.rank, 0.0
+    rank.heartbeat.take()
+    began_s = time.perf_counter()
     rank.progress.enter()
     for source, target in pairs:
         if own not in (members[source], members[target]):
@@ -68,7 +77,8 @@ def _transfer_of_round(
         else:
             found = _rate(part_bytes, _stream("irecv", buffer, members[source], rank))
     rank.progress.leave(measured=False)
-    return found
+    idle, took_s = rank.heartbeat.take(), time.perf_counter() - began_s
+    return _Transfer(found, min(1.0, (idle.waited_s + idle.stood_s) / max(took_s, 1e-9)))
 
 
 def _stream(way: str, buffer: Tensor, peer: int, rank: BenchRank) -> list[float]:

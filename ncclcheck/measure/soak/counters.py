@@ -12,6 +12,8 @@ from msgspec.structs import replace
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakCount, SoakGpus
 
 STOLEN = 0.05  # of the CPU time of a block, from which on it is told
+WITHOUT_CORE = "blocks with a fifth of the time spent waiting for a core"
+WAITED = 0.2  # of a block: threads of one rank wait for each other, too
 UNREAD = 0.1  # of the blocks: so often a carrier may have been unreadable, since it is counted on
 _MOMENTS = 64  # of a counter that are kept
 _MOST = 1024  # counters of all nodes
@@ -38,10 +40,12 @@ class _Gpus(Struct, frozen=True):
 
 
 def grown(node: NodeCounts) -> dict[Key, int]:
-    """Return what grew on a node; stolen CPU time in per cent."""
+    """Return what grew on a node; stolen CPU time in per cent, and whether it waited for cores."""
     found = {(node.host, name): count for name, count in node.counts.items() if name not in _USUAL and count}
     if node.steal >= STOLEN:
         found[node.host, "cpu steal, per cent"] = round(100 * node.steal)
+    if node.waited >= WAITED:
+        found[node.host, WITHOUT_CORE] = 1
     return found
 
 

@@ -75,6 +75,7 @@ def is_sound(line: SoakLine) -> bool:
         line.seconds,
         line.worst_us,
         *(pair.gbit_s for pair in line.pairs),
+        *(pair.waited for pair in line.pairs),
         *(time_us for tail in line.tails for time_us in (tail.time_us, tail.by_us)),
     )
     return (
@@ -83,6 +84,7 @@ def is_sound(line: SoakLine) -> bool:
         and line.seconds < _LONGEST
         and (line.iterations == 0 or _LEAST_US <= line.median_us < _MOST)
         and all(abs(step) < _MOST_STEP for step in line.times)
+        and all(pair.waited <= 1 for pair in line.pairs)
         and all(tail.rank is None or tail.rank >= 0 for tail in line.tails)
         and all(map(is_sound_of_node, line.nodes))
     )
@@ -94,6 +96,7 @@ def is_sound_of_node(node: NodeCounts) -> bool:
     return (
         counts
         and 0 <= node.steal <= 1
+        and 0 <= node.waited <= 1
         and 0 <= node.clock_mhz < _MOST
         and 0 <= node.temperature_c < _MOST
         and node.carriers >= 0

@@ -15,6 +15,7 @@ _SHARE = 0.6  # of the drop: so much less a pair must reach to have its part in 
 _LEAST_LOSS = 0.03
 _MOST = 0.75  # of a node's pairs in that direction
 _AS_SLOW = 0.75  # of what the slowest node lost
+_LEAST_RUNNING = 0.05  # of the time, by which a rate is divided
 _FEWEST = 2  # pairs of a node that tell it from its partners
 
 
@@ -35,15 +36,21 @@ class PairHistory:
 
     def __init__(self) -> None:
         self._rates: dict[tuple[str, str], deque[float]] = {}
+        self._waited: dict[tuple[str, str], deque[float]] = {}
 
     def add(self, pairs: Iterable[SoakPair]) -> None:
         """Remember these rates as usual ones."""
         for pair in pairs:
             if pair.gbit_s > 0:
                 self._rates.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
+                self._waited.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.waited)
 
     def parts(self, pairs: Sequence[SoakPair]) -> dict[tuple[str, str], float]:
-        """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing."""
+        """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing.
+
+        An end that waited for a core, longer than usual, may have lost all that time by it: a pair counts as fast as
+        it would have been without, so that what other programs do on the cores is not said of the network.
+        """
         usual: dict[tuple[str, str], float] = {}
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
@@ -52,7 +59,9 @@ class PairHistory:
                 continue
             if way not in usual:
                 usual[way] = median_high(self._rates[way])
-            found.setdefault(way, []).append(pair.gbit_s / usual[way])
+            running = (1 - pair.waited) / max(_LEAST_RUNNING, 1 - median(self._waited[way]))
+            running = min(1.0, max(_LEAST_RUNNING, running))
+            found.setdefault(way, []).append(pair.gbit_s / usual[way] / running)
         return {way: median(parts) for way, parts in found.items()}
 
 

@@ -11,6 +11,7 @@ from ncclcheck.model.benchmarks.soak import SoakTail
 WORTH = 5  # times the median of the block: what the judge may call a tail
 MOST = 8  # of a block: the longest ones
 _SHARE = 0.5  # of the iteration, that one rank has to explain
+_HARDLY = 0.2  # of the wait of the rank that is named, and of the iteration
 _PAIR = 2  # ranks: one has nobody that waits for it
 
 
@@ -27,7 +28,8 @@ def tails_of(
     """Return the long iterations of a batch, the longest first.
 
     `ranks_us`: per rank how long it was inside each call, the lead-in before them first. `idle`: of each rank during
-    the whole batch; a standstill that explains one iteration is not left for the next.
+    the whole batch; a standstill that explains one iteration is not left for the next. Where ranks waited for cores, or
+    one stood still, for so long that this explains an iteration, no other rank is said to have come late to it.
     """
     left_us = [rank.stalled_us for rank in idle]
     columns = list(zip(*ranks_us, strict=True))
@@ -41,11 +43,16 @@ def tails_of(
             found.append(SoakTail(round(time_us, 1), stopped, "stopped", round(left_us[stopped], 1)))
             left_us[stopped] -= min(left_us[stopped], time_us)
             continue
-        late = _late(columns, place) if together else None
+        late = _late(columns, place) if together and not _stood_still(time_us, idle) else None
         found.append(
-            late or _without_core(time_us, idle) or SoakTail(round(time_us, 1), None, "unknown", 0.0)
+            _without_core(time_us, idle) or late or SoakTail(round(time_us, 1), None, "unknown", 0.0)
         )
     return found
+
+
+def _stood_still(time_us: float, idle: Sequence[RankIdle]) -> bool:
+    """Return whether a rank stood still for so long during the batch that this may have made another call late."""
+    return any(rank.stalled_us >= _SHARE * time_us for rank in idle)
 
 
 def _late(columns: Sequence[Sequence[float]], place: int) -> SoakTail | None:
@@ -70,12 +77,16 @@ def _late(columns: Sequence[Sequence[float]], place: int) -> SoakTail | None:
 
 
 def _without_core(time_us: float, idle: Sequence[RankIdle]) -> SoakTail | None:
-    """Return that ranks waited for a core, and which one where it alone did; None where none waited for long."""
+    """Return that ranks waited for a core, and which one where it alone did; None where none waited for long.
+
+    It did alone where all others hardly waited, as on cores of their own: on cores that are shared it is chance whom
+    the kernel lets wait longest.
+    """
     waited_us = [rank.waited_us for rank in idle]
     longest_us, *others_us = sorted(waited_us, reverse=True)
     if longest_us < _SHARE * time_us:
         return None
-    is_alone = bool(others_us) and others_us[0] < _SHARE * longest_us
+    is_alone = bool(others_us) and others_us[0] < _HARDLY * min(time_us, longest_us)
     return SoakTail(
         round(time_us, 1), waited_us.index(longest_us) if is_alone else None, "core", round(longest_us, 1)
     )

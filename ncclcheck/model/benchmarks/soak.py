@@ -57,7 +57,8 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
     """By how much a node's counters grew during a block; those that did not are left out.
 
     Names: "eth0 rx_errors", "eth0 carrier_changes", "tcp resent", "tcp sent", "throttled". `steal`: the part of its
-    CPU time that the host of a virtual machine took. `clock_mhz`: of its slowest GPU; 0: it has none. `carriers`: of so
+    CPU time that the host of a virtual machine took. `waited`: for which part of the block its first rank waited for a
+    core. `clock_mhz`: of its slowest GPU; 0: it has none. `carriers`: of so
     many interfaces the changes of the carrier were read. `temperature_c`: of its hottest GPU; 0: not told.
     """
 
@@ -67,16 +68,21 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
     clock_mhz: float = 0.0
     carriers: int = 0
     temperature_c: int = 0
+    waited: float = 0.0
 
 
 class SoakPair(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
-    """What one node sent to another, with no other transfer of either at the same time."""
+    """What one node sent to another, with no other transfer of either at the same time.
+
+    `waited`: for which part of that time one of its ends waited for a core, or did not run.
+    """
 
     from_host: str
     to_host: str
     gbit_s: float
+    waited: float = 0.0
 
 
 class SoakBlock(Struct, frozen=True, forbid_unknown_fields=True, tag="block"):

@@ -41,6 +41,16 @@ def test_what_grew_since_the_last_block_is_told(tmp_path: Path) -> None:
     assert "tcp resent" not in second.counts
 
 
+def test_for_which_part_of_a_block_the_rank_waited_for_a_core_is_told(tmp_path: Path) -> None:
+    thread = tmp_path / "proc/self/task/77"
+    thread.mkdir(parents=True)
+    (thread / "schedstat").write_text("5 1000 1\n")
+    reader = CounterReader("node01", tmp_path)
+    assert reader.grown().waited == 0.0
+    (thread / "schedstat").write_text(f"5 {10**15} 1\n")
+    assert reader.grown().waited == 1.0
+
+
 def test_a_machine_that_tells_nothing_counts_nothing(tmp_path: Path) -> None:
     reader = CounterReader("node01", tmp_path)
     found = reader.grown()

@@ -56,8 +56,8 @@ def test_failures_wrong_data_and_lack_of_time_are_told_apart() -> None:
     assert seen(NETWORK, Missing("error", "no torch")).failure == "no torch"
 
 
-# As NCCL 2.27.3 wrote them on two nodes with InfiniBand, rank 0; from 2.24.3 on it says the channels.
-RECORDED = """
+# Written by hand, in the form of NCCL 2.27.3 on two nodes with InfiniBand, rank 0; from 2.24.3 on it says the channels.
+LINES = """
 node01:4711:4711 [0] NCCL INFO NCCL version 2.27.3+cuda12.8
 node01:4711:4790 [0] NCCL INFO Using network IB
 node01:4711:4790 [0] NCCL INFO Channel 00/0 : 1[1] -> 0[0] [receive] via NET/IB/0/GDRDMA
@@ -70,7 +70,7 @@ node01:4711:4711 [0] NCCL INFO AllReduce: 64 Bytes -> Algo RING proto LL channel
 
 
 def test_nccls_log_tells_the_transport_and_the_algorithm_of_each_call_of_the_plan() -> None:
-    log = NodeLog("node01", read(RECORDED).processes)
+    log = NodeLog("node01", read(LINES).processes)
     found = seen(replace(NETWORK, backend="nccl"), bench_result(logs=(log,)))
     assert "transports NET/IB/GDRDMA" in found.uses
     assert "network IB" in found.uses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ncclcheck.measure.soak.counters import LOW_CLOCK, CounterBook, Key, grown
+from ncclcheck.measure.soak.counters import LOW_CLOCK, WITHOUT_CORE, CounterBook, Key, grown
 from ncclcheck.model.benchmarks.soak import NodeCounts
 from tests.soak_builders import BEGAN, soak_block
 
@@ -31,6 +31,16 @@ def test_a_counter_that_moved_with_a_drop_is_told_and_one_that_always_does_is_no
     rows = {(row.host, row.name): row for row in book.rows()}
     assert rows["a", "eth0 rx_errors"].grown == 70
     assert rows["a", "eth0 rx_errors"].at_s[0] == 500.0
+
+
+def test_waiting_for_a_core_is_told_beside_the_drop() -> None:
+    book, meanwhile = CounterBook(), Counter[Key]()
+    for number in range(60):
+        node = NodeCounts("b", waited=0.62 if number >= 50 else 0.1)
+        book.add(soak_block(number, nodes=(node,)), BEGAN)
+        if number >= 50:
+            meanwhile.update(book.growth_of([node]))
+    assert book.moved(meanwhile, 10) == (f"b: {WITHOUT_CORE} +10",)
 
 
 def test_a_clock_that_falls_is_told_beside_the_drop_with_its_reason() -> None:

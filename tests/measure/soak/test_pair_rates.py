@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.measure.links.pairing import pairs_of_turn
 from ncclcheck.measure.soak.pair_rates import PairHistory, whom
@@ -98,3 +99,25 @@ def test_the_pairs_of_a_block_name_their_sender() -> None:
     found = whom(history.parts(pairs_block(1, ["node04"]).pairs), 0.15)
     assert found is not None
     assert found.hosts == ("node04",)
+
+
+@pytest.mark.parametrize(
+    ("usual", "meanwhile", "named"), [(0.1, 0.8, False), (0.1, 0.1, True), (0.5, 0.5, True)]
+)
+def test_a_node_whose_partners_waited_for_cores_longer_than_usual_is_not_named(
+    usual: float, meanwhile: float, named: bool
+) -> None:
+    history = PairHistory()
+    history.add(replace(pair, waited=usual) for pair in pairs_block(0).pairs)
+    slow = pairs_block(1, ["node02"], 0.3).pairs
+    found = whom(history.parts([replace(pair, waited=meanwhile) for pair in slow]), 0.7)
+    assert (found is not None) is named
+
+
+def test_a_link_that_lost_more_than_its_ends_waited_is_named() -> None:
+    history = PairHistory()
+    history.add(pairs_block(0).pairs)
+    slow = [replace(pair, waited=0.03) for pair in pairs_block(1, ["node02"]).pairs]
+    found = whom(history.parts(slow), 0.15)
+    assert found is not None
+    assert (found.hosts, found.direction) == (("node02",), "send")

@@ -51,8 +51,28 @@ def test_where_all_were_inside_alike_nobody_is_named() -> None:
 
 def test_a_rank_that_waits_for_a_core_is_named_where_it_alone_does() -> None:
     calls = [9, 200, 9]
-    assert longest_of(calls, calls, calls, waited=(3.0, 150.0, 60.0)) == SoakTail(200, 1, "core", 150.0)
+    assert longest_of(calls, calls, calls, waited=(3.0, 150.0, 20.0)) == SoakTail(200, 1, "core", 150.0)
+    assert longest_of(calls, calls, calls, waited=(3.0, 150.0, 60.0)) == SoakTail(200, None, "core", 150.0)
     assert longest_of(calls, calls, calls, waited=(120.0, 150.0, 60.0)) == SoakTail(200, None, "core", 150.0)
+
+
+def test_two_ranks_that_both_waited_long_enough_for_a_core_are_not_told_apart() -> None:
+    calls = [9, 200, 9]
+    assert longest_of(calls, calls, calls, waited=(500.0, 110.0, 3.0)) == SoakTail(200, None, "core", 500.0)
+
+
+def test_where_ranks_waited_for_cores_nobody_came_late() -> None:
+    calls = [9, 200, 9], [9, 199, 9], [9, 5, 9]
+    assert longest_of(*calls, waited=(150.0, 140.0, 3.0)) == SoakTail(200, None, "core", 150.0)
+    assert longest_of(*calls, waited=(3.0, 40.0, 3.0)) == SoakTail(200, 2, "late", 195)
+
+
+def test_in_a_batch_in_which_a_rank_stood_still_no_other_came_late() -> None:
+    late, others = [9.0, 300.0, 9.0, 5.0, 9.0], [9.0, 300.0, 9.0, 200.0, 9.0]
+    idle = [RankIdle(), RankIdle(290.0), RankIdle()]
+    first, second = tails_of([others, others, late], idle, USUAL_US)
+    assert (first.rank, first.how) == (1, "stopped")
+    assert (second.rank, second.how) == (None, "unknown")
 
 
 def test_the_longest_are_kept() -> None:
