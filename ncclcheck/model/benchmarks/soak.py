@@ -53,7 +53,7 @@ class SoakTail(Struct, frozen=True, forbid_unknown_fields=True):
     by_us: float  # how late that rank was, or for how long it stood still
 
 
-class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
+class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """By how much a node's counters grew during a block; those that did not are left out.
 
     Names: "eth0 rx_errors", "eth0 carrier_changes", "tcp resent", "tcp sent", "throttled". `steal`: the part of its
@@ -72,7 +72,11 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SoakPair(
-    Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"from_host": "from", "to_host": "to"},
 ):
     """What one node sent to another, with no other transfer of either at the same time.
 
