@@ -47,6 +47,15 @@ _DISTRIBUTED = (
     r".*(?:nccl|watchdog|tcpstore|c10d|process ?group|heartbeat|libuv|monitoredBarrier|desync|client socket|"
     r"server socket|flight ?recorder|communicator|\bkey-value store|gloo)"
 )
+# What Ray's core says of failures, without what its libraries and its metrics say.
+_RAYS_FAILURES = (
+    r"^(?!.*(?:Check failed|proto|%[sdpl]|\bxds|grpc\.|_client|Number of|latency|subchannel|\bnum |OBOD|"
+    r"should be|must be))"
+    r"(?=.*(?i:fail|dead\b|died|killed|unexpected|timed out|timeout|could not|cannot|\berror|out of memory|out of disk|"
+    r"\bOOM\b|crash|mistakenly|preempt|overload|not enough))"
+    r".*(?i:\b(?:ray|raylet|gcs|workers?|actor|task|node|objects?|plasma|placement group|runtime env|"
+    r"redis|owner|agent|job)\b)"
+)
 SOURCES = {
     "nccl": Source("NVIDIA/nccl", "c", rf"^(?:src|include){_C}", "WARN", "2.18"),
     "aws-ofi-nccl": Source("aws/aws-ofi-nccl", "c", rf"^(?:src|include){_C}", "NCCL_OFI_WARN", "1.5"),
@@ -87,6 +96,9 @@ SOURCES = {
         r"^src/ray/(?:raylet|gcs|core_worker|common|rpc|object_manager)/(?!.*test).*\.cc$",
         r"RAY_LOG\((?:ERROR|WARNING|FATAL)\)",
     ),
+    "ray-library": Source(
+        "", "library", r"ray/core/src/ray/(?:raylet/raylet|gcs/gcs_server)$", _RAYS_FAILURES
+    ),
     "kubernetes": Source(
         "kubernetes/kubernetes",
         "c-all",
@@ -96,12 +108,22 @@ SOURCES = {
     "kernel": Source(
         "torvalds/linux",
         "c-all",
-        r"(?:mm/oom_kill|mm/memcontrol|kernel/hung_task|kernel/watchdog|net/sunrpc/(?:clnt|xprt|xprtsock)|"
-        r"net/netfilter/nf_conntrack_core|fs/nfs/nfs4state|drivers/pci/pcie/(?:aer|err|dpc)|"
-        r"drivers/net/ethernet/mellanox/mlx5/core/(?:health|main|cmd|events|port|fw_reset|eq)|"
-        r"drivers/infiniband/hw/(?:mlx5|efa)/\w+|nvidia-peermem)\.c$",
-        r"(?:pr|dev|pci|ibdev|netdev)_(?:emerg|alert|crit|err|warn)(?:_ratelimited|_once)?|mlx5_(?:core|ib)_(?:err|warn)"
-        r"(?:_rl|_once)?|peer_err|panic|dpr_?err",
+        r"(?:^|/)(?:mm/oom_kill|mm/memcontrol|kernel/hung_task|(?<!powerpc/)kernel/watchdog|"
+        r"net/sunrpc/(?:clnt|xprt|xprtsock)|net/netfilter/nf_conntrack_core|fs/nfs/nfs4state|"
+        r"drivers/pci/pcie/(?:aer|err|dpc)|nvidia-peermem)\.c$",
+        r"(?:pr|dev|pci|netdev)_(?:emerg|alert|crit|err|warn)(?:_ratelimited|_once)?|peer_err|panic",
+    ),
+    "kernel-mlx5": Source(
+        "torvalds/linux",
+        "c-all",
+        r"drivers/net/ethernet/mellanox/mlx5/core/(?:health|main|cmd|events|port|fw_reset|eq)\.c$",
+        r"(?:dev|pci|netdev)_(?:emerg|alert|crit|err|warn)(?:_ratelimited|_once)?|mlx5_core_(?:err|warn)(?:_rl|_once)?",
+    ),
+    "kernel-efa": Source(
+        "torvalds/linux",
+        "c-all",
+        r"drivers/infiniband/hw/efa/\w+\.c$",
+        r"(?:dev|pci|ibdev)_(?:emerg|alert|crit|err|warn)(?:_ratelimited|_once)?",
     ),
     "vllm": Source(
         "",

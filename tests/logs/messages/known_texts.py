@@ -15,6 +15,8 @@ PREFIXES = {  # what the program prints before the text
     "aws-ofi-nccl": "NET/OFI ",
     "ucx": "[1.1] [node1:1:0] x.c:1  UCX  ERROR ",
     "slurm": "slurmstepd: error: ",
+    "kernel-mlx5": "mlx5_core 0000:17:00.0: run:310:(pid 1): ",
+    "kernel-efa": "efa 0000:00:1d.0: ",
     "hydra": "[mpiexec@node1] ",
     "gloo": "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:1] ",
 }

@@ -32,6 +32,10 @@ SHARES = {
     "nccl-tests": 0.85,
     "sglang": 0.97,
     "vllm": 0.96,
+    "kernel": 0.4,  # the rest are parts of a report, whose first line is known, or notes
+    "kernel-mlx5": 0.97,
+    "kernel-efa": 0.95,
+    "ray-library": 0.35,  # the rest are parts of sentences
 }
 
 
