@@ -8,15 +8,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.evidence import (
-    CLEARED,
-    FALSE_NAMES,
-    SHARE_OF_COUNTS,
-    Standing,
-    share_disturbed,
-    standing_of,
-)
+from ncclcheck.measure.isolation.at_times import bad_at_times
+from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of
 from ncclcheck.measure.isolation.groups import SIDE, components, good_among_bad, is_split, two_sides
 from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
 from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
@@ -24,7 +19,6 @@ from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
 from ncclcheck.measure.isolation.two_members import two_members
 from ncclcheck.model.benchmarks.isolation import Direction, NodeVerdict
 
-LEAST_SLOW_OF_INTERMITTENT = 2
 MOSTLY = 0.8
 
 
@@ -85,17 +79,26 @@ def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> C
         for member in named
         if member not in grouped and member not in doubtful
     ]
-    flaky = _intermittent(members, standing, frozenset(named))
-    found += [_named(member, of[member], standing, "intermittent") for member in flaky]
+    flaky = bad_at_times(tests, standing, named)
+    found += [
+        replace(_named(entry.member, of[entry.member], standing, "intermittent"), chance=entry.by_chance)
+        for entry in flaky
+        if entry.is_named
+    ]
     settled = grouped | {entry.member for entry in found}
-    paths = [entry for entry in bad_pairs(tests, standing) if settled.isdisjoint(entry.pair)]
+    perhaps = {entry.member for entry in flaky if entry.is_open}
+    paths = [entry for entry in bad_pairs(tests, standing) if (settled | perhaps).isdisjoint(entry.pair)]
     doubtful.update(end for entry in serious_links(paths, standing) for end in entry.pair)
     return Conclusion(
         tuple(sorted(found, key=lambda entry: entry.member)),
         tuple(_links(tests, standing, [entry for entry in paths if entry.is_link])),
         tuple(groups),
         tuple(
-            sorted(member for member in {*suspects_of(members, standing), *doubtful} if member not in settled)
+            sorted(
+                member
+                for member in {*suspects_of(members, standing), *doubtful, *perhaps}
+                if member not in settled
+            )
         ),
         standing.scale,
         standing.disturbed,
@@ -138,8 +141,6 @@ def _named(
     if verdict is None and failed.total() * 2 > len(counted):
         kind = failed.most_common(1)[0][0]
     chance = min(1.0, math.exp(-standing.evidence[member]))
-    if verdict == "intermittent":
-        chance = FALSE_NAMES
     return Named(
         member,
         kind,
@@ -164,36 +165,6 @@ def _direction(sends: float | None, receives: float | None, scale: Scale | None)
     if slow == [True, False]:
         return "send"
     return "receive" if slow == [False, True] else "both"
-
-
-def _intermittent(members: Sequence[int], standing: Standing, named: frozenset[int]) -> list[int]:
-    """Return the members that were bad with several sound partners too often for chance, and good with others.
-
-    A partner counts once: it may be the one that is bad at times, and a pair that was bad meets again.
-    """
-    found = []
-    for member in members:
-        partners = set(standing.own_bad.get(member, ()))
-        bad = len(partners)
-        # Good with suspects only, it may belong to one group with them.
-        good = sum(standing.evidence[partner] <= 0 for partner in standing.own_good.get(member, ()))
-        if member in named or not good or bad < LEAST_SLOW_OF_INTERMITTENT:
-            continue
-        own = len(standing.own_bad[member])
-        disturbed = share_disturbed(
-            max(0, standing.between[0] - own), max(0, standing.between[1] - own - good)
-        )
-        if _at_least(bad, bad + good, disturbed) * len(members) <= SHARE_OF_COUNTS * FALSE_NAMES:
-            found.append(member)
-    return found
-
-
-def _at_least(successes: int, trials: int, chance: float) -> float:
-    """Return the chance of so many successes or more (binomial)."""
-    return sum(
-        math.comb(trials, times) * chance**times * (1 - chance) ** (trials - times)
-        for times in range(successes, trials + 1)
-    )
 
 
 def _links(

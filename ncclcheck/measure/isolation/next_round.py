@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.measure.isolation.at_times import LEAST_SUSPECT, AtTimes, bad_at_times
 from ncclcheck.measure.isolation.evidence import CLEARED, SHARE_OF_COUNTS, Standing, standing_of, threshold
 from ncclcheck.measure.isolation.groups import is_split, two_sides
 from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
@@ -107,7 +108,10 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         is_open = not two_members(members, tests, plan.effect).is_decided and len(tests) < MOST_TESTS
         return Round(number, ((order[0], order[1]),) if is_open else (), "both directions of the pair again")
     standing = standing_of(members, tests, plan.effect)
-    if number > FEW_ROUNDS and _is_enough(tests, standing):
+    named = named_of(members, standing)
+    bad_once = bad_at_times(tests, standing, named)
+    at_times = _at_times(number, bad_once)
+    if number > FEW_ROUNDS and not at_times and _is_enough(tests, standing):
         return Round(number, (), "")
     if is_split(tests, standing):
         return _parting(number, order, tests, standing)
@@ -123,7 +127,6 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     doubtful = [
         end for entry in links if entry.bad > 1 and entry.needs_others and not is_last for end in entry.pair
     ]
-    named = named_of(members, standing)
     among = _among(named, order, tests, standing) if len(named) >= PAIR else []
     busy = {member for pair in among for member in pair}
     unsure = (
@@ -132,21 +135,35 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         else []
     )
     suspects = list(
-        dict.fromkeys([*suspects_of(members, standing), *_unexplained(tests, standing), *unsure, *doubtful])
+        dict.fromkeys(
+            [*suspects_of(members, standing), *at_times, *_unexplained(tests, standing), *unsure, *doubtful]
+        )
     )
     pairs = [*_with_sound(suspects, order, standing, met)]
     why = "suspects, each with another sound node"
     pairs += among
     if among and not suspects:
         why = "the named nodes among each other"
-    pairs += _disjoint([entry.pair for entry in links if not set(doubtful).intersection(entry.pair)], pairs)
+    pairs += _disjoint(
+        [entry.pair for entry in links if not {*doubtful, *at_times}.intersection(entry.pair)], pairs
+    )
     is_filled = len(members) <= FEW_TO_FILL or len(suspects) + len(named) >= MANY * len(members)
-    if number == plan.screen + 1 or (pairs and is_filled):
+    is_few = len(members) <= FEW_TO_FILL and number <= FEW_ROUNDS
+    if number == plan.screen + 1 or (pairs and is_filled) or (bad_once and is_few):
         # the others once more: how often a test between sound nodes is disturbed, and who is bad at times; a path that
         # many nodes share is as loaded as in the rounds before
         busy = {member for pair in pairs for member in pair}
         pairs += _paired([member for member in order if member not in busy], met)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
+
+
+def _at_times(number: int, found: Sequence[AtTimes]) -> list[int]:
+    """Return the members that may be bad at times; after the first rounds only those that chance hardly explains."""
+    return [
+        entry.member
+        for entry in found
+        if (entry.is_open if number > FEW_ROUNDS else entry.bad >= LEAST_SUSPECT and not entry.is_named)
+    ]
 
 
 def _is_enough(tests: Sequence[PairTest], standing: Standing) -> bool:
