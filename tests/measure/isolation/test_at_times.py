@@ -13,11 +13,11 @@ RUNS = 60
 
 def found_in(bad: set[tuple[int, int]]) -> list[AtTimes]:
     """Five rounds in which each meets another partner, with these bad tests (round, first)."""
-    tests = [
-        PairTest(number, first, 8 + (first + number) % 8, *[50.0 if (number, first) in bad else 100.0] * 2)
-        for number in range(1, 6)
-        for first in range(8)
-    ]
+    tests = []
+    for number in range(1, 6):
+        for first in range(8):
+            rate = 50.0 if (number, first) in bad else 100.0
+            tests.append(PairTest(number, first, 8 + (first + number) % 8, rate, rate))
     return bad_at_times(tests, standing_of(MEMBERS, tests, 0.1), ())
 
 
