@@ -115,13 +115,8 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(number, (), "")
     if is_split(tests, standing):
         return _parting(number, order, tests, standing)
-    told = {test.round for test in standing.told_by(tests)}
-    if number <= MOST_SCREENS and len(told) < screens_for(standing.scale, plan.effect):
-        return Round(number, _paired(order, met), "all nodes again, since the rates vary")
-    if number <= MOST_SCREENS and _has_fast_ones(tests, standing.scale):
-        return Round(
-            number, _paired(order, met), "all nodes again, since few pairs are far faster than the rest"
-        )
+    if again := _why_all_again(number, tests, standing):
+        return Round(number, _paired(order, met), again)
     links = open_links(bad_pairs(tests, standing))
     is_last = number == FEW_ROUNDS  # then whether they are bad again matters more
     doubtful = [
@@ -150,11 +145,29 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     is_filled = len(members) <= FEW_TO_FILL or len(suspects) + len(named) >= MANY * len(members)
     is_few = len(members) <= FEW_TO_FILL and number <= FEW_ROUNDS
     if number == plan.screen + 1 or (pairs and is_filled) or (bad_once and is_few):
-        # the others once more: how often a test between sound nodes is disturbed, and who is bad at times; a path that
-        # many nodes share is as loaded as in the rounds before
-        busy = {member for pair in pairs for member in pair}
-        pairs += _paired([member for member in order if member not in busy], met)
+        pairs += _others(order, pairs, met)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
+
+
+def _why_all_again(number: int, tests: Sequence[PairTest], standing: Standing) -> str:
+    """Return why all nodes are tested once more before suspects are chosen; an empty text if they are not."""
+    told = {test.round for test in standing.told_by(tests)}
+    if number > MOST_SCREENS:
+        return ""
+    if len(told) < screens_for(standing.scale, standing.effect):
+        return "all nodes again, since the rates vary"
+    is_fast = _has_fast_ones(tests, standing.scale)
+    return "all nodes again, since few pairs are far faster than the rest" if is_fast else ""
+
+
+def _others(order: Sequence[int], pairs: Sequence[Pair], met: set[Pair]) -> tuple[Pair, ...]:
+    """Return pairs of all who are in none of these.
+
+    So it is known how often a test between sound nodes is disturbed, and who is bad at times; and a path that many
+    nodes share is as loaded as in the rounds before.
+    """
+    busy = {member for pair in pairs for member in pair}
+    return _paired([member for member in order if member not in busy], met)
 
 
 def _at_times(number: int, found: Sequence[AtTimes]) -> list[int]:
