@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
 from ncclcheck.checks import addresses
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.network_rates import Throughput, summed_up, summed_up_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
@@ -111,7 +111,7 @@ def network_of(snapshot: Snapshot, reach: Reach, places: dict[str, tuple[str, st
     return _network(snapshot, SameObject(reach), frozenset(places.items()))
 
 
-@once_per_snapshot
+@once_per_subject
 def _network(
     snapshot: Snapshot, known: SameObject[Reach], hosts: frozenset[tuple[str, tuple[str, str]]]
 ) -> Network:

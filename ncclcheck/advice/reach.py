@@ -8,7 +8,7 @@ from itertools import permutations
 
 from msgspec import Struct
 
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import ProbeOutcome, Snapshot
@@ -72,7 +72,7 @@ class Reach(Struct, frozen=True):
         return f"all {len(self.pairs)} connections between the {self.nodes} nodes on {names} succeeded"
 
 
-@once_per_snapshot
+@once_per_subject
 def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
     hosts = dict.fromkeys(node.host for node in snapshot.nodes)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
@@ -34,7 +34,7 @@ class Chosen(Struct, frozen=True):
         return lengths[0] if lengths else 128
 
 
-@once_per_snapshot
+@once_per_subject
 def chosen(snapshot: Snapshot) -> tuple[Chosen, ...]:
     """Return the interface that NCCL uses, for every node where it is known."""
     return tuple(
@@ -48,7 +48,7 @@ def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
     yield from not_reported(snapshot)
 
 
-@once_per_snapshot
+@once_per_subject
 def _unknown(snapshot: Snapshot) -> tuple[NotKnown, ...]:
     return tuple(
         NotKnown(f"which interface NCCL uses is not known ({choice})", (host,))
@@ -57,7 +57,7 @@ def _unknown(snapshot: Snapshot) -> tuple[NotKnown, ...]:
     )
 
 
-@once_per_snapshot
+@once_per_subject
 def _choices(snapshot: Snapshot) -> tuple[tuple[str, Fact[tuple[Interface, str]]], ...]:
     return tuple((node.host, _choice(node.facts)) for node in snapshot.nodes)
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported, unread
 from ncclcheck.checks.registry import Answer
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
@@ -39,7 +39,7 @@ def label(gpu: Gpu) -> str:
     return f"GPU {gpu.index}" if isinstance(gpu.pci, Missing) else f"GPU {gpu.index} ({gpu.pci})"
 
 
-@once_per_snapshot
+@once_per_subject
 def listed_gpus(snapshot: Snapshot) -> tuple[GpuOn, ...]:
     """All GPUs that the drivers list, node by node."""
     return tuple([GpuOn(node.host, gpu) for node, gpus in snapshot.known("gpus") for gpu in gpus])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sized
 
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.formats.host_ranges import fold_numbered
 from ncclcheck.model.snapshot import Snapshot
@@ -37,7 +37,7 @@ def verb(subjects: Sized, singular: str, many: str) -> str:
     return singular if len(subjects) == 1 else many
 
 
-@once_per_snapshot
+@once_per_subject
 def job_size(snapshot: Snapshot) -> int:
     """How many nodes the job has: those seen, or more where a launcher said so."""
     return snapshot.job_size

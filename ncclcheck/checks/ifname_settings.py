@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
@@ -56,7 +56,7 @@ def settings(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
     return tuple(setting for _, setting in _of_nodes(snapshot) if isinstance(setting, IfnameSetting))
 
 
-@once_per_snapshot
+@once_per_subject
 def _of_nodes(snapshot: Snapshot) -> tuple[tuple[str, IfnameSetting | Missing], ...]:
     return tuple((node.host, setting_of(node.host, node.facts)) for node in snapshot.nodes)
 

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.checks.addresses import network
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Address, Gpu, Interface, NcclChoice, NodeFacts
 from ncclcheck.model.gpu import GpuWork
@@ -30,7 +30,7 @@ _READ_OF_INTERFACE = attrgetter(*(name for name in Interface.__struct_fields__ i
 _READ_OF_WORK = attrgetter(*(name for name in GpuWork.__struct_fields__ if name != "uuid"))
 
 
-@once_per_snapshot
+@once_per_subject
 def one_of_each_kind(snapshot: Snapshot, sections: tuple[str, ...]) -> Snapshot:
     """Return the snapshot with one node of each kind, which has these sections and no others."""
     first: dict[tuple[int, ...], Node] = {}
@@ -56,7 +56,7 @@ def _kinds_of_nodes(snapshot: Snapshot, sections: tuple[str, ...]) -> list[tuple
     return list(zip(*(_kinds(snapshot, section) for section in sections), strict=True))
 
 
-@once_per_snapshot
+@once_per_subject
 def _kinds(snapshot: Snapshot, section: str) -> tuple[int, ...]:
     """Return the number of the kind of each node. Sections that were decoded once are one object."""
     kind_of = _KINDS.get(section, _same_object)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
@@ -73,7 +73,7 @@ def _wanted(rdma: Rdma, environment: Mapping[str, str], version: str) -> tuple[R
     return tuple([port for port in rdma.ports if is_verbs(port) and pattern.matches(port.device, port.port)])
 
 
-@once_per_snapshot
+@once_per_subject
 def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
     """Every node whose RDMA devices and whose environment are known. A recorded machine has nothing set."""
     found = []
@@ -89,7 +89,7 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
     return tuple(found)
 
 
-@once_per_snapshot
+@once_per_subject
 def not_surveyed(snapshot: Snapshot) -> tuple[NotKnown, ...]:
     """Return the nodes where the ports that NCCL may use are not known. Missing sections are reported elsewhere.
 

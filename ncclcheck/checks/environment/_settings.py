@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclConfigFile, NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
@@ -116,7 +116,7 @@ def places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
     return iter(_known_places(snapshot))
 
 
-@once_per_snapshot
+@once_per_subject
 def _known_places(snapshot: Snapshot) -> tuple[EnvironmentPlace, ...]:
     return tuple(_places(snapshot))
 

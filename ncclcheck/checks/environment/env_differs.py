@@ -20,7 +20,7 @@ from ncclcheck.checks.environment._variables import (
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
@@ -266,7 +266,7 @@ def _means_the_same_everywhere(snapshot: Snapshot, name: str, values: Sequence[s
     return all(means_the_same(name, values, version) for version in _versions(snapshot))
 
 
-@once_per_snapshot
+@once_per_subject
 def _versions(snapshot: Snapshot) -> frozenset[str]:
     known = {known_version(node.facts) for node in snapshot.nodes}
     return frozenset(version for version in known if version) or frozenset({"2.27.7", NEWEST})

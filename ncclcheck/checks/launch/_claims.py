@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ncclcheck.checks.hosts import not_reported
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Snapshot
@@ -20,7 +20,7 @@ class Claim(Struct, frozen=True):
     launch: Launch
 
 
-@once_per_snapshot
+@once_per_subject
 def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
     """Every process's claim: as it came, or, for a node of which none is recorded, from its facts."""
     found = [Claim(host, launch) for launch, host in zip(snapshot.claims, snapshot.claim_hosts, strict=False)]

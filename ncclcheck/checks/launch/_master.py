@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ncclcheck.checks.hosts import job_size, named, unread
 from ncclcheck.checks.registry import Answer
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
@@ -53,7 +53,7 @@ def first_address(path: MasterPath) -> str | None:
     return None if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
 
 
-@once_per_snapshot
+@once_per_subject
 def sightings(snapshot: Snapshot) -> tuple[Sighting, ...]:
     """All that is known, by node rank: facts of those who reported, claims of those who could only knock."""
     seen = [

@@ -14,6 +14,10 @@ from ncclcheck.checks.logs._works import (
     shows_work,
     went_on_after,
 )
+from ncclcheck.checks.logs._works import (
+    remarks as remarks,
+)
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS
 from ncclcheck.model.events import (
     AnyEvent,
@@ -57,11 +61,7 @@ _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})
 _ENDINGS = frozenset(topic.name for topic in ALL_TOPICS if topic.ends_the_job)
 
 
-def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
-    """Return the lines on any of the topics."""
-    return tuple(event for event in log.events if isinstance(event, Remark) and event.topic in topics)
-
-
+@once_per_subject
 def failures(
     log: Log, layer: Layer | None = None, *, established: bool = False
 ) -> tuple[ConnectFailure, ...]:
@@ -75,6 +75,7 @@ def failures(
     )
 
 
+@once_per_subject
 def timeouts(log: Log) -> tuple[CollectiveTimeout, ...]:
     """Return the collectives that timed out."""
     return tuple(event for event in log.events if isinstance(event, CollectiveTimeout))
@@ -105,22 +106,26 @@ def registered(log: Log) -> tuple[Registered, ...]:
     return tuple(event for event in log.events if isinstance(event, Registered))
 
 
+@once_per_subject
 def exceptions(log: Log, *kinds: str) -> tuple[PythonException, ...]:
     """Exceptions of those kinds; of a worker's own where none is named."""
     wanted = kinds or ("ordinary",)
     return tuple(event for event in log.events if isinstance(event, PythonException) and event.kind in wanted)
 
 
+@once_per_subject
 def exits(log: Log) -> tuple[WorkerExit, ...]:
     """Workers' ends as launchers tell them, without those that ended well."""
     return tuple(event for event in log.events if isinstance(event, WorkerExit) and event.exit_code != 0)
 
 
+@once_per_subject
 def alarms(log: Log) -> tuple[Event, ...]:
     """Everything that says that the job failed, as opposed to what only sounds so, or what it got over."""
     return tuple(event for event in all_alarms(log) if not is_overcome(log, event))
 
 
+@once_per_subject
 def all_alarms(log: Log) -> tuple[Event, ...]:
     """Return the alarms, with those after which the job went on."""
     found = tuple(event for event in log.events if is_alarm(event) and not _closed_after_the_end(log, event))
@@ -137,6 +142,7 @@ def _closed_after_the_end(log: Log, event: Event) -> bool:
     )
 
 
+@once_per_subject
 def fell_back(log: Log) -> bool:
     """Return True if NCCL says that it goes on without the plug-in, and a communicator was complete after that."""
     told = [remark for remark in remarks(log, "nccl-warn") if _FALLBACK in remark.text]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.logs.lines.progress import RECENT
 from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
 
@@ -46,12 +47,19 @@ def went_on_after(log: Log, place: LogPosition) -> bool:
 def _was_left_in_order(log: Log, place: LogPosition) -> bool:
     """Return True if a communicator was destroyed later, and no process raised an exception or ended with an error."""
     destroyed = False
+    for group in _groups_of_orderly_processes(log):
+        if group.place.file == place.file and group.place.line > place.line:
+            destroyed = group.stage == "destroy"
+    return destroyed
+
+
+@once_per_subject
+def _groups_of_orderly_processes(log: Log) -> tuple[CommInit, ...]:
+    """Return what the log tells of communicators; nothing if a process raised an exception or ended with an error."""
     for event in log.events:
         if isinstance(event, PythonException) or (isinstance(event, WorkerExit) and event.exit_code):
-            return False
-        if isinstance(event, CommInit) and event.place.file == place.file and event.place.line > place.line:
-            destroyed = event.stage == "destroy"
-    return destroyed
+            return ()
+    return tuple(event for event in log.events if isinstance(event, CommInit))
 
 
 def is_overcome(log: Log, event: Event) -> bool:
@@ -65,15 +73,19 @@ def is_overcome(log: Log, event: Event) -> bool:
 
 def _ended_well_after(log: Log, place: LogPosition) -> bool:
     """Return True if the same file says later that the job finished: what was killed was started again."""
-    return any(
-        isinstance(event, Remark)
-        and event.topic in ("finished", "succeeded")
-        and event.place.file == place.file
-        and event.place.line > place.line
-        for event in log.events
-    )
+    return _last_ends(log).get(place.file, 0) > place.line
 
 
+@once_per_subject
+def _last_ends(log: Log) -> dict[str, int]:
+    """Return the last line of each file that says that something finished."""
+    last: dict[str, int] = {}
+    for end in remarks(log, "finished", "succeeded"):
+        last[end.place.file] = max(last.get(end.place.file, 0), end.place.line)
+    return last
+
+
+@once_per_subject
 def ends_of_job(log: Log) -> tuple[Remark, ...]:
     """Return the lines that say that the job finished, without what a program did before NCCL began: a download."""
     begun: dict[str, int] = {}
@@ -82,7 +94,7 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
         begun[process.place.file] = min(first, process.place.line)
     return tuple(
         end
-        for end in _on(log, "finished")
+        for end in remarks(log, "finished")
         if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
         and not _BEGINS.search(end.text)
         and not _is_of_another_try(log, end)
@@ -91,12 +103,23 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
 
 def _is_of_another_try(log: Log, end: Remark) -> bool:
     """Return True if a program ended well with a setting that was tried after it had gone wrong without it."""
-    return any(
-        word.place.line < attempt.place.line < end.place.line
-        for attempt in _on(log, "workaround")
-        for word in _on(log, "trouble-word")
-        if word.place.file == attempt.place.file == end.place.file
-    )
+    return _first_attempts(log).get(end.place.file, end.place.line) < end.place.line
+
+
+@once_per_subject
+def _first_attempts(log: Log) -> dict[str, int]:
+    """Return the first line of each file at which a setting was tried after something had gone wrong."""
+    first_trouble: dict[str, int] = {}
+    for word in remarks(log, "trouble-word"):
+        first_trouble[word.place.file] = min(
+            first_trouble.get(word.place.file, word.place.line), word.place.line
+        )
+    first: dict[str, int] = {}
+    for attempt in remarks(log, "workaround"):
+        file, line = attempt.place.file, attempt.place.line
+        if first_trouble.get(file, line) < line:
+            first[file] = min(first.get(file, line), line)
+    return first
 
 
 def closes_the_job(end: Remark) -> bool:
@@ -113,18 +136,20 @@ def began_again(log: Log, end: Remark) -> bool:
     """Return True if a person started a program at a shell's prompt after one had finished."""
     return any(
         launch.place.file == end.place.file and launch.place.line > end.place.line
-        for launch in _on(log, "launched")
+        for launch in remarks(log, "launched")
     )
 
 
-def _on(log: Log, *topics: str) -> tuple[Remark, ...]:
+@once_per_subject
+def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
+    """Return the lines on any of the topics."""
     return tuple(event for event in log.events if isinstance(event, Remark) and event.topic in topics)
 
 
 def slowness(log: Log) -> tuple[Remark, ...]:
     """Return what says that a job was slow: a person's word, or a measurement of GPUs that adapters can read."""
-    measured = _on(log, "bandwidth-measured") if _on(log, "direct-gpu") else ()
-    return _on(log, "slow-word", "module-asked") + measured
+    measured = remarks(log, "bandwidth-measured") if remarks(log, "direct-gpu") else ()
+    return remarks(log, "slow-word", "module-asked") + measured
 
 
 def unopened(log: Log) -> tuple[Remark, ...]:
@@ -132,7 +157,7 @@ def unopened(log: Log) -> tuple[Remark, ...]:
     opened = {process.host for process in log.processes if process.devices}
     return tuple(
         remark
-        for remark in _on(log, "nccl-warn")
+        for remark in remarks(log, "nccl-warn")
         if remark.values.get("group") == "ib-open" and remark.place.host not in opened
     )
 
@@ -140,8 +165,8 @@ def unopened(log: Log) -> tuple[Remark, ...]:
 def shows_work(log: Log) -> bool:
     """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
     return (
-        bool(ends_of_job(log) or _on(log, "succeeded"))
-        or any(remark.values.get("shows") == "work" for remark in _on(log, "harmless"))
+        bool(ends_of_job(log) or remarks(log, "succeeded"))
+        or any(remark.values.get("shows") == "work" for remark in remarks(log, "harmless"))
         or bool(log.works)
         or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)
         or (not log.words and bool(log.processes))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.measure.links.schedule import ALL_PAIRS_UP_TO
 from ncclcheck.model.fact import Missing
@@ -40,7 +40,7 @@ class Blame(Struct, frozen=True):
     others: tuple[str, ...] = ()  # the other island
 
 
-@once_per_snapshot
+@once_per_subject
 def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """One probe per ordered pair: the worst of those to the address that NCCL uses on the target."""
     targets = {choice.host: choice.address for choice in chosen(snapshot)}
@@ -74,7 +74,7 @@ def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
     return probe if is_filtered else replace(probe, outcome="filtered")
 
 
-@once_per_snapshot
+@once_per_subject
 def elsewhere(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
     """Return the probes to addresses that NCCL does not use on their targets."""
     targets = {choice.host: choice.address for choice in chosen(snapshot)}

@@ -10,7 +10,7 @@ from ncclcheck.checks.addresses import family, is_link_local, network, number_of
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
@@ -173,7 +173,7 @@ def _expected(
     return (), ""
 
 
-@once_per_snapshot
+@once_per_subject
 def _reached(snapshot: Snapshot) -> frozenset[tuple[str, str, str]]:
     """Return who reached whom at which address."""
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.snapshot_cache import once_per_snapshot
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster
 
@@ -12,7 +12,7 @@ from tests.builders import cluster
 def test_it_works_once_for_each_snapshot_and_argument() -> None:
     calls = []
 
-    @once_per_snapshot
+    @once_per_subject
     def hosts(snapshot: Snapshot, beginning: str) -> tuple[str, ...]:
         calls.append(beginning)
         return tuple(node.host for node in snapshot.nodes if node.host.startswith(beginning))
