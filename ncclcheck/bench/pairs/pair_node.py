@@ -23,6 +23,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import (
     PAIR_JOIN_S,
     PAIR_LONGEST_S,
+    PAIR_MOVED_S,
     PAIRS_READY_S,
     PAIRS_START_BEAT_S,
     RING_OF_A_NODE_S,
@@ -72,6 +73,24 @@ def _awaited(place: PairPlace, number: int) -> PairsRound | Missing:
     if planned.number != number:
         return Missing("error", f"round {planned.number} stands in place of {number}")
     return planned
+
+
+class _Signs:
+    """The signs for node 0 that the pair of a round goes on. State: how many were given, when the last, and at what.
+
+    The first is due where a usual pair is done.
+    """
+
+    def __init__(self, place: PairPlace, number: int) -> None:
+        self._place, self._number = place, number
+        self._given, self._moved, self._last_s = 0, 0, time.monotonic()
+
+    def give(self, moved: int) -> None:
+        """Tell node 0, not too often, if more was transferred."""
+        if moved == self._moved or time.monotonic() - self._last_s < PAIR_MOVED_S:
+            return
+        self._place.store.set_document(keys.pairs_moved(self._number, self._place.ticket, self._given), b"1")
+        self._given, self._moved, self._last_s = self._given + 1, moved, time.monotonic()
 
 
 class _PairNode:
@@ -126,12 +145,14 @@ class _PairNode:
         except OSError as error:
             return _failed("died", f"the process that measures pairs: {error}", own=True)
         deadline = self._place.deadline.within(PAIR_LONGEST_S + len(group) * RING_OF_A_NODE_S)
+        signs = _Signs(self._place, planned.number)
         while not (results := process.poll(planned.number)):
             if deadline.passed or self._is_over(planned.number):
                 stopped = process.is_stopped
                 process.kill_children()
                 detail = "its process is stopped" if stopped else "its partner did not go on"
                 return _failed("hang", detail, own=stopped)
+            signs.give(process.moved)
             time.sleep(ROUND_POLL_S)
         process.kill_children()  # where one of several failed
         return answer_of(results, time.monotonic() - began)

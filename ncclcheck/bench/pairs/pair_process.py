@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from ncclcheck.bench.pairs.pair_server import READY
+from ncclcheck.bench.pairs.pair_server import MOVED, READY
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
 from ncclcheck.bench.supervise import worker_environment
 from ncclcheck.model.codec import decode, encode
@@ -40,6 +40,7 @@ class PairProcess:
         self._results: dict[int, PairResult] = {}  # by rail
         self._text, self._errors = b"", b""
         self.is_ready = False
+        self.moved = 0  # parts that arrived since it was started
 
         def keep() -> None:
             try:
@@ -102,6 +103,8 @@ class PairProcess:
         for line in lines:
             if line + b"\n" == READY:
                 self.is_ready = True
+            elif line + b"\n" == MOVED:
+                self.moved += 1
             elif line.startswith(b"pid "):
                 rail, child = line[4:].split()
                 self.children[int(rail)] = int(child)

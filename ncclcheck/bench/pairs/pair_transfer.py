@@ -7,7 +7,7 @@ time.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -34,18 +34,30 @@ STREAM = 9  # counted parts of one stream: all of them lie in memory until they 
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
 
 
-def measure_pair(task: PairTask) -> PairResult:
-    """Measure with the other ranks; return what this one received. Raises RuntimeError of torch."""
+class _End(Struct, frozen=True):
+    """One end of a pair or a ring: its task, its device, and what tells the agent that it came further."""
+
+    task: PairTask
+    device: torch.device
+    moved: Callable[[], object]
+
+
+def measure_pair(task: PairTask, moved: Callable[[], object]) -> PairResult:
+    """Measure with the other ranks; return what this one received. Raises RuntimeError of torch.
+
+    `moved` is called whenever a part of a transfer went through or was verified.
+    """
     device, store = _join(task)
+    end = _End(task, device, moved)
     if task.ring_bytes:
-        return _ring(task, device, task.ring_bytes)
+        return _ring(end, task.ring_bytes)
     round_trip_us = _round_trip_us(task, device)
     company = Company(store, task)
     if task.at_once:
         company.meet("both")
-        found = _ring(task, device, _agreed_bytes(task, device, 0))
+        found = _ring(end, _agreed_bytes(end, 0))
     else:
-        found = _both_ways(task, device, company)
+        found = _both_ways(end, company)
     return replace(found, round_trip_us=round_trip_us)
 
 
@@ -106,40 +118,43 @@ def _join(task: PairTask) -> tuple[torch.device, Store]:
     return device, store
 
 
-def _both_ways(task: PairTask, device: torch.device, company: Company) -> PairResult:
+def _both_ways(end: _End, company: Company) -> PairResult:
     """Measure one direction after the other, each together with the other pairs of the round."""
     import torch
 
+    task = end.task
     received = PairResult(task.number, rail=task.rail)
     for sender in (0, 1):
         company.meet(str(sender))
-        found = _one_way(task, device, sender)
+        found = _one_way(end, sender)
         if task.rank != sender:
             received = found
-    _exchange(device, torch.zeros(1, dtype=torch.uint8, device=device), 0, task.rank)
+    _exchange(end.device, torch.zeros(1, dtype=torch.uint8, device=end.device), 0, task.rank)
     return received
 
 
-def _one_way(task: PairTask, device: torch.device, sender: int) -> PairResult:
+def _one_way(end: _End, sender: int) -> PairResult:
     """Transfer from `sender` to the other rank: once to find the size, then one stream of parts.
 
     The receiver times all parts but the first, from the end of a part to the end of the next. So no part begins after
     a pause, in which a queue or a shaper would save up what it lets through at once. Many parts are several streams.
     """
-    size_bytes = _agreed_bytes(task, device, sender)
+    transfers = end.task.transfers
+    size_bytes = _agreed_bytes(end, sender)
     streams = [
-        _stream(task, device, sender, size_bytes, 1 + min(STREAM, task.transfers - done))
-        for done in range(0, task.transfers, STREAM)
+        _stream(end, sender, size_bytes, 1 + min(STREAM, transfers - done))
+        for done in range(0, transfers, STREAM)
     ]
-    return _result(task, size_bytes, streams)
+    return _result(end.task, size_bytes, streams)
 
 
-def _agreed_bytes(task: PairTask, device: torch.device, sender: int) -> int:
+def _agreed_bytes(end: _End, sender: int) -> int:
     """Return the size of a transfer that takes long enough, by one from `sender` to the other rank."""
     import torch
 
+    task, device = end.task, end.device
     size = torch.tensor([FIRST_BYTES], dtype=torch.int64, device=device)
-    ends = _stream(task, device, sender, FIRST_BYTES, 1).ends_s
+    ends = _stream(end, sender, FIRST_BYTES, 1).ends_s
     if task.rank != sender:
         rate = FIRST_BYTES / max(ends[1] - ends[0], 1e-6)
         size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
@@ -158,11 +173,12 @@ def _result(task: PairTask, size_bytes: int, streams: Sequence[_Stream]) -> Pair
     )
 
 
-def _ring(task: PairTask, device: torch.device, size_bytes: int) -> PairResult:
+def _ring(end: _End, size_bytes: int) -> PairResult:
     """Receive from the rank before and send to the one after, some parts without a pause, all ranks at once."""
     import torch
     import torch.distributed as dist
 
+    task, device = end.task, end.device
     before, after = (task.rank - 1) % task.ranks, (task.rank + 1) % task.ranks
     sent, expected = (_pattern(size_bytes, rank, device) for rank in (task.rank, before))
     buffers = [torch.zeros_like(expected) for _ in range(1 + task.transfers)]
@@ -173,7 +189,8 @@ def _ring(task: PairTask, device: torch.device, size_bytes: int) -> PairResult:
             work.wait()
         _synchronize(device)
         ends_s.append(time.perf_counter())
-    stream = _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
+        end.moved()
+    stream = _Stream(tuple(ends_s), _wrong(end, buffers, expected))
     dist.all_reduce(torch.zeros(1, device=device))  # nobody leaves while its neighbour still reads
     _synchronize(device)
     return _result(task, size_bytes, (stream,))
@@ -186,10 +203,11 @@ class _Stream(Struct, frozen=True):
     wrong: int
 
 
-def _stream(task: PairTask, device: torch.device, sender: int, size_bytes: int, parts: int) -> _Stream:
+def _stream(end: _End, sender: int, size_bytes: int, parts: int) -> _Stream:
     """Send so many parts without a pause; the receiver compares them when all are there."""
     import torch
 
+    task, device = end.task, end.device
     expected = _pattern(size_bytes, sender, device)
     go = torch.zeros(1, dtype=torch.uint8, device=device)
     _exchange(device, go, 1 - sender, task.rank)
@@ -197,12 +215,23 @@ def _stream(task: PairTask, device: torch.device, sender: int, size_bytes: int, 
     if task.rank == sender:
         for _ in range(parts):
             _exchange(device, expected, sender, task.rank)
+            end.moved()
         return _Stream((ends_s[0],) * (parts + 1), 0)
     buffers = [torch.zeros_like(expected) for _ in range(parts)]
     for buffer in buffers:
         _exchange(device, buffer, sender, task.rank)
         ends_s.append(time.perf_counter())
-    return _Stream(tuple(ends_s), sum(int((buffer != expected).sum().item()) for buffer in buffers))
+        end.moved()
+    return _Stream(tuple(ends_s), _wrong(end, buffers, expected))
+
+
+def _wrong(end: _End, buffers: Sequence[Tensor], expected: Tensor) -> int:
+    """Return how many bytes are not those expected."""
+    wrong = 0
+    for buffer in buffers:
+        wrong += int((buffer != expected).sum().item())
+        end.moved()
+    return wrong
 
 
 def _pattern(size_bytes: int, sender: int, device: torch.device) -> Tensor:

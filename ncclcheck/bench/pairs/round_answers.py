@@ -17,11 +17,14 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.timeouts import (
+    PAIR_MOVED_S,
+    PAIR_STILL_S,
     PAIRS_READY_S,
     PAIRS_START_SILENT_S,
     PAIRS_START_TOLD_S,
     RING_OF_A_NODE_S,
     ROUND_LEAST_S,
+    ROUND_MOVING_S,
     ROUND_OVER_S,
     ROUND_POLL_S,
 )
@@ -67,12 +70,14 @@ def gather_start(lead: Lead, members: Sequence[int]) -> Answers:
 
 
 def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: list[Finished]) -> Answers:
-    """Give the order and return the answers. Whoever is far slower than those that finished is waited for no longer.
+    """Give the order and return the answers. Pairs that are far later than the others, and stand still, are given up.
 
-    `before` has those that finished in earlier rounds; those of this one are added to it.
+    A pair that is late but goes on is slow, and no hang: it is waited for, for ROUND_MOVING_S at most. `before` has
+    those that finished in earlier rounds; those of this one are added to it.
     """
     lead.store.set_document(keys.pairs_round(order.number), encode(order))
     began = time.monotonic()
+    signs = _PairSigns(lead.store, order.number)
     answers: Answers = {}
     finished: dict[int, Finished] = {}
     busy = {end for group in (*order.pairs, order.ring) for end in group}
@@ -84,7 +89,9 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
             if answer.outcome == "ok":
                 took_s = min(answer.seconds, now_s + ROUND_LEAST_S)  # no pair takes longer than its round
                 finished[ticket] = Finished(now_s, took_s, min(answer.transfer_s, took_s), order.transfers)
-        if now_s > _limit_s(order, tuple(finished.values()), len(busy), before) or lead.deadline.passed:
+        late_s = now_s - _limit_s(order, tuple(finished.values()), len(busy), before)
+        goes_on = late_s < ROUND_MOVING_S and signs.any_moves(busy - answers.keys(), now_s)
+        if lead.deadline.passed or (late_s > 0 and not goes_on):
             break
         time.sleep(ROUND_POLL_S)
     if len(answers) < len(members):
@@ -92,6 +99,30 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
         _hear_partners(lead, order, members, answers)
     before += finished.values()
     return answers
+
+
+class _PairSigns:
+    """What ends of pairs say while they measure. State: their signs so far, when the last came, the last look."""
+
+    def __init__(self, store: Store, number: int) -> None:
+        self._store, self._number = store, number
+        self._given: dict[int, int] = {}  # by ticket
+        self._last_s: dict[int, float] = {}
+        self._looked_s = 0.0
+
+    def any_moves(self, tickets: Iterable[int], now_s: float) -> bool:
+        """Return whether one of them gave a sign lately; look for signs where the last look is long ago."""
+        waited = tuple(tickets)
+        if now_s - self._looked_s >= PAIR_MOVED_S:
+            self._looked_s = now_s
+            key_of = {
+                keys.pairs_moved(self._number, ticket, self._given.get(ticket, 0)): ticket
+                for ticket in waited
+            }
+            for key in self._store.get_documents(tuple(key_of)):
+                self._given[key_of[key]] = self._given.get(key_of[key], 0) + 1
+                self._last_s[key_of[key]] = now_s
+        return any(now_s - self._last_s[ticket] < PAIR_STILL_S for ticket in waited if ticket in self._last_s)
 
 
 def _hear_partners(lead: Lead, order: PairsRound, members: Sequence[int], answers: Answers) -> None:

@@ -172,6 +172,11 @@ def pairs_start(ticket: int, number: int) -> str:
     return f"pairs/start/{ticket}/{number}"
 
 
+def pairs_moved(number: int, ticket: int, sign: int) -> str:
+    """Return where a node gives its sign of that number, from 0, that its pair of a round goes on."""
+    return f"pairs/{number}/moved/{ticket}/{sign}"
+
+
 def pairs_over(number: int) -> str:
     """Return where node 0 tells the nodes that a round of pairs is over."""
     return f"pairs/over/{number}"

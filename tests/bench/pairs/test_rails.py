@@ -29,6 +29,8 @@ class _Gpus:
 
     is_stopped = False
 
+    moved = 0
+
     def __init__(self, meetings: dict[str, list[PairTask]]) -> None:
         self._meetings, self._tasks = meetings, list[PairTask]()
 

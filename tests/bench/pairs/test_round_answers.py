@@ -61,6 +61,40 @@ def test_a_pair_that_hangs_is_given_up_and_told_so() -> None:
     assert found.seconds < 20
 
 
+def test_a_pair_that_is_late_and_goes_on_is_slow_and_no_hang(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_answers, "PAIR_MOVED_S", 0.05)
+    backend = MemoryBackend()
+    store = within_process(backend, 0)
+    for ticket in (0, 1, 2):
+        store.set_document(keys.pairs_answer(1, ticket), encode(SOUND))
+
+    def late() -> None:
+        own = within_process(backend, 1)
+        for number in range(20):  # twice as long as those have that stand still
+            own.set_document(keys.pairs_moved(1, 3, number), b"1")
+            time.sleep(0.25)
+        own.set_document(keys.pairs_answer(1, 3), encode(SOUND))
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    answers = gather_round(Lead(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])
+    thread.join()
+    assert set(answers) == {0, 1, 2, 3}
+
+
+def test_a_pair_that_goes_on_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(round_answers, "PAIR_MOVED_S", 0.05)
+    monkeypatch.setattr(round_answers, "ROUND_MOVING_S", 1.0)
+    store = within_process(MemoryBackend(), 0)
+    for ticket in (0, 1, 2):
+        store.set_document(keys.pairs_answer(1, ticket), encode(SOUND))
+    for number in range(1000):
+        store.set_document(keys.pairs_moved(1, 3, number), b"1")
+    began = time.monotonic()
+    assert set(gather_round(Lead(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])) == {0, 1, 2}
+    assert time.monotonic() - began < 20
+
+
 def test_an_answer_that_is_none_counts_as_a_failure_of_its_node() -> None:
     found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: b"{}"})
     assert (found.answers[3].outcome, found.answers[3].own) == ("died", True)
