@@ -28,7 +28,6 @@ class _Gpus:
     """What measures on one node, in place of processes on GPUs: notes its tasks, and each rail has its own rate."""
 
     is_stopped = False
-
     moved = 0
 
     def __init__(self, meetings: dict[str, list[PairTask]]) -> None:
