@@ -226,10 +226,13 @@ def _stream(end: _End, sender: int, size_bytes: int, parts: int) -> _Stream:
 
 
 def _wrong(end: _End, buffers: Sequence[Tensor], expected: Tensor) -> int:
-    """Return how many bytes are not those expected."""
+    """Return how many bytes are not those expected: counted only where some are, which takes six times as long."""
+    import torch
+
     wrong = 0
     for buffer in buffers:
-        wrong += int((buffer != expected).sum().item())
+        if not torch.equal(buffer, expected):
+            wrong += int((buffer != expected).sum().item())
         end.moved()
     return wrong
 
