@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from ncclcheck.checks.logs._view import is_alarm
-from ncclcheck.checks.logs._works import ends_of_job
+from ncclcheck.checks.logs._works import remarks
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.prefix import parse
 from ncclcheck.logs.lines.split import batches
@@ -66,7 +66,7 @@ def mutants() -> Iterator[tuple[HeldOut, str]]:
             known = read(log)
             lines = {event.place.line for event in known.events if is_trouble(event)}
             at_work = [line for lines_of_file in known.works.values() for line in lines_of_file]
-            if not lines or ends_of_job(known) or max(at_work, default=0) > max(lines):
+            if not lines or remarks(known, "finished") or max(at_work, default=0) > max(lines):
                 continue
             source = random.Random(zlib.crc32(log.name.encode()))  # noqa: S311
             yield (
