@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ncclcheck.bench.pairs.pair_task import PairTask
@@ -19,8 +20,10 @@ _ALL = b"1"
 class Company:
     """The ranks of all pairs of a round. State: whether this one still waits for the others."""
 
-    def __init__(self, store: Store, task: PairTask) -> None:
+    def __init__(self, store: Store, task: PairTask, moved: Callable[[], object]) -> None:
+        """Who waits for the others says so by `moved`: its pair does not hang."""
         self._store, self._ranks, self._prefix = store, task.company, task.round_prefix
+        self._moved = moved
 
     def meet(self, direction: str) -> None:
         """Return when all ranks are here, or after some seconds: a pair that hangs does not keep the others."""
@@ -34,5 +37,6 @@ class Company:
         while time.monotonic() < until:
             if self._store.check([begins]):
                 return
+            self._moved()
             time.sleep(max(PAIR_COMPANY_POLL_S, self._ranks / POLLS_PER_S))
         self._ranks = 0  # later directions do not wait for them again

@@ -21,6 +21,7 @@ from ncclcheck.spawn.process import kill_all, read_available, state_letter
 from ncclcheck.timeouts import KILL_WORKERS_S, PROCESS_POLL_S, WORKERS_START_S
 
 _KEPT_BYTES, _SHOWN = 1 << 14, 300
+_MOVED = MOVED.split()[0]
 _STOPPED = "Tt"  # proc(5): by a signal, or by a debugger
 
 
@@ -40,7 +41,7 @@ class PairProcess:
         self._results: dict[int, PairResult] = {}  # by rail
         self._text, self._errors = b"", b""
         self.is_ready = False
-        self.moved = 0  # parts that arrived since it was started
+        self.moved = 0  # how often its children came further in this round
 
         def keep() -> None:
             try:
@@ -72,6 +73,7 @@ class PairProcess:
         """Measure a pair, each rail in a process of its own. Raises OSError where the server is gone."""
         assert self._process.stdin is not None  # noqa: S101 (it was asked for)
         self.children, self._results, self._rails = {}, {}, len(tasks)
+        self.moved = 0
         self._process.stdin.write(b"".join(encode(task) + b"\n" for task in tasks))
 
     def poll(self, number: int) -> tuple[PairResult, ...]:
@@ -103,8 +105,8 @@ class PairProcess:
         for line in lines:
             if line + b"\n" == READY:
                 self.is_ready = True
-            elif line + b"\n" == MOVED:
-                self.moved += 1
+            elif line.startswith(_MOVED):
+                self.moved += line + b"\n" == MOVED % number
             elif line.startswith(b"pid "):
                 rail, child = line[4:].split()
                 self.children[int(rail)] = int(child)

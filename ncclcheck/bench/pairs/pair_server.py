@@ -1,8 +1,8 @@
 """`python -m ncclcheck.bench.pairs.pair_server`: imports torch once, and then measures each pair in a fresh process.
 
 It reads one PairTask per line of standard input, forks a child for it, and writes "pid RAIL N"; the child writes
-"moved" whenever it came further, and its PairResult as one line of JSON. A child that hangs is killed by the agent, and
-the next one starts at once: torch is imported already.
+"moved ROUND" whenever it came further, and its PairResult as one line of JSON. A child that hangs is killed by the
+agent, and the next one starts at once: torch is imported already.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
 from ncclcheck.model.codec import decode, encode
 
 READY = b"ready\n"
-MOVED = b"moved\n"  # a part of a transfer went through, or was verified
+MOVED = b"moved %d\n"  # in that round a part of a transfer went through, or was verified
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _LINE_LIMIT_BYTES = 1 << 16
 _LONGEST_ERROR = 400
@@ -54,7 +54,7 @@ def _measure(task: PairTask, answers: int) -> None:
     _die_with_parent()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        result = measure_pair(task, partial(os.write, answers, MOVED))
+        result = measure_pair(task, partial(os.write, answers, MOVED % task.number))
     except Exception as error:  # whatever it was, the agent hears of it
         traceback.print_exc()
         words = " ".join(str(error).split())[:_LONGEST_ERROR]

@@ -52,7 +52,7 @@ def measure_pair(task: PairTask, moved: Callable[[], object]) -> PairResult:
     if task.ring_bytes:
         return _ring(end, task.ring_bytes)
     round_trip_us = _round_trip_us(task, device)
-    company = Company(store, task)
+    company = Company(store, task, moved)
     if task.at_once:
         company.meet("both")
         found = _ring(end, _agreed_bytes(end, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -77,7 +78,7 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
     """
     lead.store.set_document(keys.pairs_round(order.number), encode(order))
     began = time.monotonic()
-    signs = _PairSigns(lead.store, order.number)
+    signs, late_at_s = _PairSigns(lead.store, order.number), math.inf
     answers: Answers = {}
     finished: dict[int, Finished] = {}
     busy = {end for group in (*order.pairs, order.ring) for end in group}
@@ -90,7 +91,8 @@ def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: 
                 took_s = min(answer.seconds, now_s + ROUND_LEAST_S)  # no pair takes longer than its round
                 finished[ticket] = Finished(now_s, took_s, min(answer.transfer_s, took_s), order.transfers)
         late_s = now_s - _limit_s(order, tuple(finished.values()), len(busy), before)
-        goes_on = late_s < ROUND_MOVING_S and signs.any_moves(busy - answers.keys(), now_s)
+        late_at_s = min(late_at_s, now_s) if late_s > 0 else late_at_s
+        goes_on = now_s - late_at_s < ROUND_MOVING_S and signs.any_moves(busy - answers.keys(), now_s)
         if lead.deadline.passed or (late_s > 0 and not goes_on):
             break
         time.sleep(ROUND_POLL_S)

@@ -78,6 +78,10 @@ def _unfinished(log: Log) -> tuple[Event, ...]:
     if not started or not ends:
         return ()
     place = started[0].place
-    after = [end for end in (*ends, *remarks(log, "succeeded")) if end.place.line > place.line]
+    after = [
+        end
+        for end in (*ends, *remarks(log, "succeeded"))
+        if end.place.file != place.file or end.place.line > place.line
+    ]
     works = log.works.get(place.file, ())
     return () if after or max(works, default=0) > place.line else tuple(started)

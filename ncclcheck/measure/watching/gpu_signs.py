@@ -20,12 +20,9 @@ def gpus_compute(loads: Sequence[GpuLoad], own: Collection[int], visible: Collec
     `own`: the processes of the job; `visible`: those of all that NVML listed which are seen here. In a container with
     processes of its own NVML tells numbers of the host, or none: then the GPUs that are seen there are the job's.
     """
-    return any(_works(load) for load in loads if _is_own(load, own, visible))
-
-
-def _is_own(load: GpuLoad, own: Collection[int], visible: Collection[int]) -> bool:
-    pids = set(load.pids or ())
-    return bool(pids & set(own)) or not pids & set(visible)
+    known = [load for load in loads if set(load.pids or ()) & set(own)]
+    job = known or [load for load in loads if not set(load.pids or ()) & set(visible)]
+    return any(_works(load) for load in job)
 
 
 def _works(load: GpuLoad) -> bool:

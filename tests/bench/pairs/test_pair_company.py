@@ -21,7 +21,7 @@ def test_the_first_waits_for_the_last_in_each_direction() -> None:
     begun: list[str] = []
 
     def rank(number: int) -> None:
-        company = Company(store, TASK)
+        company = Company(store, TASK, lambda: None)
         for direction in ("0", "1"):
             company.meet(direction)
             begun.append(f"{direction} {number}")
@@ -39,11 +39,13 @@ def test_the_first_waits_for_the_last_in_each_direction() -> None:
 
 def test_who_never_comes_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_company, "PAIR_COMPANY_S", 0.1)
-    company = Company(dist.HashStore(), TASK)
+    signs: list[int] = []
+    company = Company(dist.HashStore(), TASK, lambda: signs.append(1))
     company.meet("0")
+    assert signs, "node 0 would take who waits for a pair that hangs"
     monkeypatch.setattr(pair_company, "PAIR_COMPANY_S", 1e6)
     company.meet("1")
 
 
 def test_without_company_nobody_is_waited_for() -> None:
-    Company(dist.HashStore(), replace(TASK, company=0)).meet("0")
+    Company(dist.HashStore(), replace(TASK, company=0), lambda: None).meet("0")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ncclcheck.checks.logs._doubts import _unfinished
+from ncclcheck.logs.collect import Collector
+from ncclcheck.logs.lines.split import batches
 from tests.logs.rounds import explain
 
 STEPS = "".join(f"step {number} loss 1.9\n" for number in range(1, 6))
@@ -79,3 +82,10 @@ def test_an_end_of_a_part_is_not_the_end_of_the_job() -> None:
     assert outcome("Downloading\nDone!\nmoru tibano feke\n") == "undetermined"
     pods = "p-master-0   0/2     Completed   0   19m\np-worker-0   0/2     Init:0/1    0   19m\n"
     assert outcome(f"{STEPS}$ kubectl get pods\n{pods}") == "undetermined"
+
+
+def test_a_job_that_finished_in_another_file_was_not_started_again() -> None:
+    collector = Collector()
+    collector.read("rank0.log", batches([f"{STEPS}{END}".encode()]))
+    collector.read("shell.log", batches([("\n" * 50 + "$ torchrun --nproc-per-node 8 train.py\n").encode()]))
+    assert not _unfinished(collector.log())

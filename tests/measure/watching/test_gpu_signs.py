@@ -35,3 +35,7 @@ def test_in_a_container_whose_processes_nvml_does_not_know_its_gpus_are_the_jobs
     pids: tuple[int, ...] | None,
 ) -> None:
     assert gpus_compute([GpuLoad(55, pids=pids)], {8}, ())
+
+
+def test_a_gpu_of_somebody_whose_processes_are_hidden_is_not_the_jobs_where_its_own_are_known() -> None:
+    assert not gpus_compute([GpuLoad(1, pids=(8,)), GpuLoad(90, pids=(9,))], {8}, {8})
