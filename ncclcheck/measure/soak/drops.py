@@ -3,19 +3,20 @@
 A one-sided CUSUM (Page 1954) on the logarithm of each median, standardised by median and MAD of the blocks before and
 cut at four deviations, so that a spike counts as much as a slow block. Four blocks at least, and a guard: what is
 slower by less than `drop` is no drop, however sure. Neighbouring blocks are often alike, so the run has to be far
-beyond what so many blocks of this correlation do by chance.
+beyond what so many blocks of this correlation do by chance: from the usual level, or from the blocks just before it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from math import exp, log, sqrt
+from collections.abc import Iterable
+from math import exp, log
 from statistics import median
 
 from msgspec import Struct
 
+from ncclcheck.measure.soak.jumps import BLOCKS, has_jumped
+from ncclcheck.measure.soak.noise import Noise, noise_of
 from ncclcheck.measure.statistics import median_interval
 
 ALLOWANCE, LIMIT = 1.0, 12.0  # k and h of the CUSUM, in deviations
@@ -29,8 +30,8 @@ SUSPECT = 6.0  # of the CUSUM: pairs are worth measuring
 _MAD = 1.4826  # of a normal distribution, to its deviation
 _SURE = 5.0  # standard errors of a run of blocks that are alike
 _MOST = 0.75  # of the last blocks are slower by the guard
-_MOST_ALIKE = 0.95
 _SPIKE = 3.0  # deviations
+_STEPS_KNOWN = 64  # blocks before jumps are judged: of fewer that are alike the correlation is a guess
 _SPANS = (4, 8, 16, 32, 64)  # last blocks that are looked at together
 _RECOUNT = 8  # blocks between two countings of the usual level
 
@@ -66,7 +67,8 @@ class DropDetector:
         self._run: list[_Seen] = []
         self._sum = 0.0
         self._level, self._deviation, self._counted = 0.0, LEAST_DEVIATION, 0
-        self._alike = 1.0  # so many blocks in a row tell as much as one
+        self._noise = Noise(LEAST_DEVIATION, LEAST_DEVIATION)
+        self._recent: deque[float] = deque(maxlen=BLOCKS)  # since a drop began or ended
         self._open: Drop | None = None
         self._inside: deque[float] = deque(maxlen=REMEMBERED)
         self._last: deque[_Seen] = deque(maxlen=LEAST_RUN)
@@ -93,6 +95,7 @@ class DropDetector:
     def feed(self, at_s: float, end_s: float, median_us: float) -> Drop | None:
         """Take the next block; return a drop where this block made one known, or ended it."""
         seen = _Seen(at_s, log(max(median_us, 1e-3)))
+        self._recent.append(seen.value)
         if len(self._base) < LEARNED:
             self._learn([seen.value])
             return None
@@ -120,10 +123,11 @@ class DropDetector:
         recent = values[-2 * LEAST_RUN :]
         if sum(value >= self._guard for value in recent) < _MOST * len(recent):
             return False
-        error = self._deviation * (1 + LEARNED / len(self._base))  # few blocks tell little of their spread
+        if len(self._base) >= _STEPS_KNOWN and has_jumped(tuple(self._recent), self._noise):
+            return True
         for count in _SPANS:
             last = sorted(values[-count:])
-            least = max(self._guard, _SURE * error * sqrt(min(1.0, self._alike / count)))
+            least = max(self._guard, _SURE * self._noise.level_error(count))
             # Three spikes of four blocks are not rare enough, but they are never alike.
             is_alike = count > LEAST_RUN or last[2] - last[0] <= max(
                 self._guard, 2 * _SPIKE * self._deviation
@@ -133,20 +137,30 @@ class DropDetector:
         return False
 
     def _begin(self, end_s: float) -> Drop | None:
-        reached = median(past.value for past in self._run[-LEAST_RUN:]) - self._level
-        half = self._level + max(self._guard, reached) / 2
-        first = next((place for place, past in enumerate(self._run) if past.value >= half), 0)
+        first = self._first_of_run()
         self._inside.extend(past.value for past in self._run[first:])
         begun = self._measured(Drop(self._run[first].at_s, None, end_s, 0.0, 0.0, 0.0))
-        if begun.low <= 0:
+        if begun.low <= 0 or -log(1 - begun.part) < self._guard:
             self._inside.clear()
             return None
         self._learn(past.value for past in self._run[:first])
         self._open = begun
         self._run.clear()
         self._last.clear()
+        self._recent.clear()
         self._sum = 0.0
         return self._open
+
+    def _first_of_run(self) -> int:
+        """Return from which block on the run is nearest to a level that jumped: the rest may be noise before it."""
+        reached = median(past.value for past in self._run[-LEAST_RUN:]) - self._level
+        half = max(self._guard, reached) / 2
+        above = 0.0
+        sums = {}
+        for place in reversed(range(len(self._run))):
+            above += max(-half, min(half, self._run[place].value - self._level - half))
+            sums[place] = above
+        return max(sums, key=lambda place: (sums[place], -place))
 
     def _inside_of(self, drop: Drop, seen: _Seen) -> Drop | None:
         """Take a block while a drop lasts: it is over once most of a few blocks are back."""
@@ -163,6 +177,7 @@ class DropDetector:
         self._learn(past.value for past in back)
         self._open = None
         self._inside.clear()
+        self._recent.clear()
         return ended
 
     def _measured(self, drop: Drop) -> Drop:
@@ -183,18 +198,5 @@ class DropDetector:
             self._level = median(self._base)
             spread = median(abs(value - self._level) for value in self._base)
             self._deviation = max(LEAST_DEVIATION, _MAD * spread)
-            self._alike = _alike([value - self._level for value in self._base], _SPIKE * self._deviation)
-
-
-def _alike(values: Sequence[float], most: float) -> float:
-    """Return how many blocks in a row tell as much as one, where neighbours are alike: (1 + r) / (1 - r).
-
-    `r` is the correlation of neighbours, without values beyond `most`: spikes would hide it.
-    """
-    pairs = [(first, second) for first, second in pairwise(values) if max(abs(first), abs(second)) <= most]
-    square = sum(first * first + second * second for first, second in pairs) / 2
-    if square <= 0:
-        return 1.0
-    correlation = sum(first * second for first, second in pairs) / square
-    correlation = max(0.0, min(_MOST_ALIKE, correlation))
-    return (1 + correlation) / (1 - correlation)
+            values = [value - self._level for value in self._base]
+            self._noise = noise_of(values, self._deviation, _SPIKE * self._deviation)
