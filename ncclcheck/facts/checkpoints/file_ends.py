@@ -13,7 +13,8 @@ ZIP = b"PK\x03\x04"
 _ZIP_END = (
     b"PK\x05\x06"  # PKWARE APPNOTE 4.3.16: the end of central directory record is the last thing in the file
 )
-_ZIP_TAIL_BYTES = 22 + 65_535  # that record with the longest comment
+_ZIP_END_BYTES = 22  # without a comment, as torch.save writes it
+_ZIP_TAIL_BYTES = _ZIP_END_BYTES + 65_535  # that record with the longest comment
 _LONGEST_HEADER_BYTES = 100_000_000  # safetensors' own limit
 _READ_HEADER_BYTES = 32 << 20
 _LENGTH_BYTES = 8
@@ -37,6 +38,8 @@ def damage_of(files: Files, name: str) -> str:
     head, tail = files.ends(name, _LOOKED_AT_BYTES, _ZIP_TAIL_BYTES)
     if head.startswith(ZIP) and _ZIP_END not in tail:
         return f"was cut off: {size} bytes, and the end that torch.save writes is not there"
+    if not any(head[: len(ZIP)]) and tail[-_ZIP_END_BYTES:].startswith(_ZIP_END):
+        return "begins with zeros, and ends as torch.save does: its begin was never written"
     if len(head) == _LOOKED_AT_BYTES and not any(head) and not any(tail):
         return "begins with zeros: it was never written"
     return ""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.bounded_call import missing_for
+from ncclcheck.facts.checkpoints.companions import COMPANIONS
 from ncclcheck.facts.checkpoints.file_ends import SAVED, damage_of
 from ncclcheck.facts.checkpoints.formats import RULES, Lacks
 from ncclcheck.facts.checkpoints.listing import Files, files_of, step_of
@@ -123,7 +124,7 @@ def _judged(place: Path, name: str, until: float, *, beside: bool = False) -> Ch
         if beside:
             own = {name: size for name, size in files.sizes.items() if _is_own(name)}
             files = replace(files, sizes=own)
-        lacks = [lack for rule in RULES if (lack := rule(files)) is not None]
+        lacks = [lack for rule in (*RULES, *COMPANIONS) if (lack := rule(files)) is not None]
         if not lacks and beside:
             return None
         if not lacks and not _is_one_file(place, files):
@@ -182,7 +183,7 @@ def _put_together(name: str, files: Files, lacks: list[Lacks], until: float) -> 
         complete = Missing("timeout", _shown(unknown))
     return Checkpoint(
         readable(name),
-        tuple(lack.kind for lack in lacks) or ("file",),
+        tuple(dict.fromkeys(lack.kind for lack in lacks)) or ("file",),
         step_of(name),
         complete,
         len(files.sizes),
