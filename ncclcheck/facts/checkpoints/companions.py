@@ -6,7 +6,7 @@ Each rule speaks only where something is missing: such names alone make no check
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from ncclcheck.facts.checkpoints.file_ends import SAVED
@@ -15,10 +15,10 @@ from ncclcheck.facts.checkpoints.listing import Files
 
 _MOST_PARTS = 200_000  # of one set; a name may tell any number
 # Hugging Face: model-00001-of-00003.safetensors, from 1 on; others count from 0
-_OF = re.compile(r"(?P<before>.*-)(?P<number>\d{1,9})-of-(?P<count>\d{1,9})(?P<after>\.[^/]*)", re.ASCII)
+_OF = re.compile(r"(?P<before>.*-)(?P<number>\d{1,9})(?P<after>-of-(?P<count>\d{1,9})\.[^/]*)", re.ASCII)
 # verl and others with a file per rank of FSDP: model_world_size_8_rank_0.pt
 _RANK = re.compile(
-    r"(?P<before>.*world_size_)(?P<count>\d{1,9})_rank_(?P<number>\d{1,9})(?P<after>\.[^/]*)", re.ASCII
+    r"(?P<before>.*world_size_(?P<count>\d{1,9})_rank_)(?P<number>\d{1,9})(?P<after>\.[^/]*)", re.ASCII
 )
 # DeepSpeed runtime/engine.py, _get_expert_ckpt_name, _get_optimizer_ckpt_name; runtime/pipe/module.py, ckpt_layer_path
 _EXPERT = re.compile(r"(?P<before>.*layer_\d+_expert_)(\d{1,6})_mp_rank_(\d{2,6})_model_states\.pt", re.ASCII)
@@ -34,37 +34,28 @@ _OPTIMIZER_OF_MEGATRON = "distrib_optim.pt"
 
 def counted(files: Files) -> Lacks | None:
     """Find the missing files of sets whose names tell how many they are."""
-    missing: list[str] = []
-    for pattern, name_of in ((_OF, _name_of), (_RANK, _name_of_rank)):
-        sets: dict[tuple[str, str, str], dict[int, str]] = {}
-        for name in files.sizes:
-            if name.endswith(SAVED) and (found := pattern.fullmatch(name)):
-                key = found["before"], found["count"], found["after"]
-                sets.setdefault(key, {})[int(found["number"])] = found["number"]
-        for key, numbers in sets.items():
-            missing += _absent(key, numbers, name_of)
-    return Lacks("file", missing=tuple(missing), unknown=files.cut) if missing else None
+    missing = (*_absent(files, _OF), *_absent(files, _RANK))
+    return Lacks("file", missing=missing, unknown=files.cut) if missing else None
 
 
-def _absent(
-    key: tuple[str, str, str], numbers: dict[int, str], name_of: Callable[[tuple[str, str, str], str], str]
-) -> Iterator[str]:
-    count = int(key[1])
-    if count > _MOST_PARTS or max(numbers) > count:
-        return
-    width = len(next(iter(numbers.values())))
-    first = 1 if name_of is _name_of and 0 not in numbers else 0
-    for number in range(first, first + count):
-        if number not in numbers:
-            yield name_of(key, f"{number:0{width}d}" if name_of is _name_of else str(number))
-
-
-def _name_of(key: tuple[str, str, str], number: str) -> str:
-    return f"{key[0]}{number}-of-{key[1]}{key[2]}"
-
-
-def _name_of_rank(key: tuple[str, str, str], number: str) -> str:
-    return f"{key[0]}{key[1]}_rank_{number}{key[2]}"
+def _absent(files: Files, pattern: re.Pattern[str]) -> Iterator[str]:
+    """Yield the names that are not there of each set that has a file with `number` of `count` in its name."""
+    sets: dict[tuple[str, int, str], list[str]] = {}
+    for name in files.sizes:
+        if name.endswith(SAVED) and (found := pattern.fullmatch(name)):
+            sets.setdefault((found["before"], int(found["count"]), found["after"]), []).append(
+                found["number"]
+            )
+    for (before, count, after), written in sets.items():
+        numbers = set(map(int, written))
+        if count > _MOST_PARTS or max(numbers) > count:
+            continue
+        first, width = 0, 1  # ranks
+        if pattern is _OF:
+            first, width = 0 if 0 in numbers else 1, min(map(len, written))
+        for number in range(first, first + count):
+            if number not in numbers:
+                yield f"{before}{number:0{width}d}{after}"
 
 
 def deepspeed_parts(files: Files) -> Lacks | None:

@@ -39,7 +39,7 @@ def damage_of(files: Files, name: str) -> str:
     if head.startswith(ZIP) and _ZIP_END not in tail:
         return f"was cut off: {size} bytes, and the end that torch.save writes is not there"
     if not any(head[: len(ZIP)]) and tail[-_ZIP_END_BYTES:].startswith(_ZIP_END):
-        return "begins with zeros, and ends as torch.save does: its begin was never written"
+        return "begins with zeros, though it ends as a file of torch.save: its beginning was never written"
     if len(head) == _LOOKED_AT_BYTES and not any(head) and not any(tail):
         return "begins with zeros: it was never written"
     return ""

@@ -198,5 +198,5 @@ class DropDetector:
             self._level = median(self._base)
             spread = median(abs(value - self._level) for value in self._base)
             self._deviation = max(LEAST_DEVIATION, _MAD * spread)
-            values = [value - self._level for value in self._base]
-            self._noise = noise_of(values, self._deviation, _SPIKE * self._deviation)
+            distances = [value - self._level for value in self._base]
+            self._noise = noise_of(distances, self._deviation, _SPIKE * self._deviation)

@@ -57,10 +57,10 @@ def test_empty_ones_and_ones_of_zeros_were_never_written(saved: Path) -> None:
     assert damage(saved) == "is empty"
 
 
-def test_one_whose_begin_was_never_written_is_named_though_its_end_is_there(saved: Path) -> None:
+def test_one_whose_beginning_was_never_written_is_named_though_its_end_is_there(saved: Path) -> None:
     data = saved.read_bytes()
     saved.write_bytes(bytes(2048) + data[2048:])
-    assert "its begin was never written" in damage(saved)
+    assert "its beginning was never written" in damage(saved)
 
 
 def test_a_header_of_garbage_is_no_crash(tensors: Path) -> None:

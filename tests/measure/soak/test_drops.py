@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from ncclcheck.measure.soak.drops import Drop, DropDetector
+from tests.measure.soak.wandering import wandering
 
 
 def found_in(medians: list[float], drop: float = 0.05) -> list[Drop]:
@@ -92,10 +93,8 @@ def test_a_drop_that_is_not_sure_at_its_end_is_withdrawn() -> None:
 def test_a_drop_of_a_tenth_is_known_in_time_where_blocks_scatter_by_2_per_cent_and_are_alike(
     seed: int,
 ) -> None:
-    random, state, series = Random(seed), 0.0, []  # noqa: S311 (a sample, no secret)
-    for number in range(760):
-        state = 0.9 * state + random.gauss(0, 0.02 * (1 - 0.9**2) ** 0.5)
-        series.append(100 * exp(state) / (0.9 if number >= 720 else 1.0))
+    noise = wandering(760, 0.9, seed)
+    series = [100 * exp(0.02 * value) / (0.9 if at >= 720 else 1.0) for at, value in enumerate(noise)]
     (began,) = found_in(series)  # and no other, though little is known of the level in the first hour
     assert 7200 < began.known_s <= 7500
 
