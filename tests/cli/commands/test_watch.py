@@ -39,7 +39,7 @@ def train():
     gradient = torch.ones(1000)
     for step in range(10_000_000):
         if step == 100:
-            print("training", flush=True)
+            os.write(1, b"training\\n")  # in one piece: two ranks write to one pipe
             if dist.get_rank() == {rank}:
                 fault()
             {after}
@@ -99,15 +99,22 @@ def _started(folder: Path, script: str, *arguments: str) -> Iterator[Job]:
             stderr=stderr,
             env=clean_environment(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1"),
         ) as process,
+        _ended(process),
     ):
+        yield Job(process, errors)
+
+
+@contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End the process with its test, also where that fails: leaving Popen waits for it without a limit."""
+    try:
+        yield
+    finally:
+        process.terminate()
         try:
-            yield Job(process, errors)
-        finally:
-            process.terminate()
-            try:
-                process.wait(60)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _job(fault: str, after: str = "pass", rank: int = 1) -> str:
@@ -262,12 +269,13 @@ def test_a_job_that_hangs_already_is_attached_to_and_a_signal_has_it_looked_at_n
             stdout=subprocess.PIPE,
             env=clean_environment(PYTHONPATH=str(ROOT), OMP_NUM_THREADS="1"),
         ) as torchrun,
+        _ended(torchrun),
     ):
         assert torchrun.stdout is not None
         assert torchrun.stdout.readline() == b"training\n"
         assert torchrun.stdout.readline() == b"training\n"
         words = [*WATCH, "--attach", str(torchrun.pid), "--dir", str(tmp_path / "kept")]
-        with subprocess.Popen(words, stderr=stderr, env=_environ()) as watch:
+        with subprocess.Popen(words, stderr=stderr, env=_environ()) as watch, _ended(watch):
             job = Job(watch, errors)
             job.said("evidence of a hang")
             time.sleep(8)  # two looks
@@ -278,7 +286,6 @@ def test_a_job_that_hangs_already_is_attached_to_and_a_signal_has_it_looked_at_n
         assert "rank 1 on " in line
         assert f"job.py:{_line_of(script, 'time.sleep(3600)')} in fault" in line
         assert torchrun.poll() is None  # only the watching has ended
-        torchrun.terminate()
 
 
 @NEEDS_STACKS
