@@ -32,7 +32,8 @@ def ran(
         f"from tests import stolen_time\nfrom tests.conftest import {RULES}\nstolen_time.MUCH = {much}\n"
     )
     (folder / "test_it.py").write_text(test)
-    own = {"PYTHONPATH": str(ROOT), "NCCLCHECK_TEST_COUNTS": "", **environ}
+    # pytest removes what older runs left in the folder for temporary files, and that can take minutes
+    own = {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder), "NCCLCHECK_TEST_COUNTS": "", **environ}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", select], cwd=folder,
         capture_output=True, text=True, timeout=60, check=False, env=clean_environment(**own),

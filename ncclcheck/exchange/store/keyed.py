@@ -35,6 +35,8 @@ from ncclcheck.model.fact import Missing
 # A part with its HMAC, as base64 in JSON, fits a packet of the smallest usual path MTU (see `store.tcp`).
 SMALL_PART_BYTES = 640
 SMALL_DOCUMENT_BYTES = 512 * 1024
+_OTHER_JOB = Missing("error", "the store of another job answers there")
+_NO_KEY = Missing("unsupported", "what answers there does not ask for a key")
 
 
 class KeyedStore(DeadlineStore):
@@ -74,7 +76,10 @@ def join_keyed(address: tuple[str, int], trust: Trust, caller: Caller, deadline:
     while True:
         try:
             with socket.create_connection(address, max(deadline.left(timeouts.KEYED_BANNER_S), 0.1)) as made:
-                found = _joined(made, trust, caller, deadline.within(timeouts.KEYED_HANDSHAKE_S))
+                now = _joined(made, trust, caller, deadline.within(timeouts.KEYED_HANDSHAKE_S))
+                if found == _OTHER_JOB and now == _NO_KEY:
+                    return found  # it has named its job: the deadline cut this attempt short
+                found = now
         except (OSError, UnicodeError) as error:
             found = Missing("error", str(error)[:200])
         if not isinstance(found, Missing) or found.missing in ("denied", "unsupported") or deadline.passed:
@@ -88,9 +93,9 @@ def _joined(made: socket.socket, trust: Trust, caller: Caller, deadline: Deadlin
     except TimeoutError:
         banner = None
     if banner is None:
-        return Missing("unsupported", "what answers there does not ask for a key")
+        return _NO_KEY
     if banner.job != job_digest(caller.prefix):
-        return Missing("error", "the store of another job answers there")
+        return _OTHER_JOB
     key = _key_of(trust, banner)
     said = introduced(banner, caller, key if isinstance(key, RunKey) else None)
     made.sendall(encode(said) + b"\n")

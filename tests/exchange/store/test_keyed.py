@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 
 import pytest
@@ -94,6 +95,19 @@ def test_another_job_is_told_as_that() -> None:
     with served(Trust(KEY)) as (_, address):
         found = join_keyed(address, Trust(KEY), Caller("other/", "node2", 1), Deadline(1.5))
     assert found == Missing("error", "the store of another job answers there")
+
+
+def test_a_job_that_was_named_stays_the_answer_where_the_deadline_cuts_the_next_attempt() -> None:
+    with served(Trust(KEY)) as (_, address), dialled(address) as wire:
+        line = wire.makefile("rb").readline()
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as beside:
+        found = beside.submit(
+            join_keyed, listener.getsockname(), Trust(KEY), Caller("other/", "node2", 1), Deadline(1.5)
+        )
+        with listener.accept()[0] as first:
+            first.sendall(line)
+            with listener.accept()[0]:  # which says nothing
+                assert found.result(20.0) == Missing("error", "the store of another job answers there")
 
 
 def test_garbage_and_huge_frames_are_dropped_at_once_and_counted() -> None:
