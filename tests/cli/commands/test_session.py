@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.commands import session
 from ncclcheck.cli.request import run_options
+from ncclcheck.model.authentication import Authentication
 from ncclcheck.model.fact import Missing
 from tests.builders import cluster, with_silent
 from tests.cli.command_line import ncclcheck, refused, saved_run
@@ -132,6 +133,20 @@ def test_a_required_check_that_cannot_tell_gives_three(tmp_path: Path) -> None:
     )
     assert done.code == 3
     assert "the required check gpu-count did not run (unknown" in done.out
+
+
+def test_a_run_without_a_key_gives_three_where_one_is_required(tmp_path: Path) -> None:
+    without = cluster(2)
+    saved_run(tmp_path / "without.json", without)
+    saved_run(tmp_path / "with.json", replace(without, authentication=Authentication("--key-file")))
+    demand = ("--require", "authenticated", "--select", "authenticated")
+    done = ncclcheck("preflight", "--from", "without.json", *demand, cwd=tmp_path)
+    assert done.code == 3, done
+    assert done.out.splitlines()[-1] == (
+        "exit 3: the required check authenticated did not run (not applicable: the run has no key: its messages were "
+        "not authenticated)"
+    )
+    assert ncclcheck("preflight", "--from", "with.json", *demand, cwd=tmp_path).code == 0
 
 
 def test_a_bug_in_a_run_still_ends_as_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
