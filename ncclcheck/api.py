@@ -254,15 +254,17 @@ def _report(command: Command, given: Mapping[str, Any]) -> Report:
     from msgspec.structs import replace
 
     from ncclcheck.cli.commands.session import ended_run
+    from ncclcheck.cli.documents import collector_as_before
     from ncclcheck.cli.request import run_options
 
     options = _as_on_the_command_line(command, given)
     before = os.environ.get("TORCH_CPP_LOG_LEVEL")
     key = os.environ.get("NCCLCHECK_KEY")
     try:
-        asked = replace(run_options(command, options), number=next(_calls), wants_documents=True)
-        os.environ.pop("NCCLCHECK_KEY", None)  # no child process may have it in its environment
-        ended = ended_run(asked, options)
+        with collector_as_before():
+            asked = replace(run_options(command, options), number=next(_calls), wants_documents=True)
+            os.environ.pop("NCCLCHECK_KEY", None)  # no child process may have it in its environment
+            ended = ended_run(asked, options)
         ended.release()
         ended.until_free()
     finally:

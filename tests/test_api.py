@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 import ncclcheck
 from ncclcheck import api
+from ncclcheck.cli import documents
 from ncclcheck.cli.commands import session, soak
 from tests.cli.command_line import clean_environment, saved_run
 
@@ -87,6 +89,25 @@ def test_a_replay_gives_the_report_of_the_command_and_prints_nothing(
             del check["seconds"]
     assert told == same
     assert f"exit {report.verdict.exit_code}: " in ncclcheck.to_text(report)
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_the_callers_garbage_is_collected_as_before_after_a_run_of_many_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_on: bool
+) -> None:
+    monkeypatch.setattr(documents, "_OF_MANY_NODES_BYTES", 0)
+    run = saved_run(tmp_path / "run.json")
+    was_on = gc.isenabled()
+    gc.unfreeze()  # other tests of this process read documents, too
+    (gc.enable if is_on else gc.disable)()
+    try:
+        ncclcheck.preflight(from_=run, select="NC1")
+        assert (gc.isenabled(), gc.get_freeze_count()) == (is_on, 0)
+        with pytest.raises(ncclcheck.UsageError, match="--baseline"):
+            ncclcheck.bench(from_=run, baseline=run)
+        assert (gc.isenabled(), gc.get_freeze_count()) == (is_on, 0)
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -60,8 +61,8 @@ def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | 
         raise UsageError(f"{option} {file}: not a document of ncclcheck: it has no schema_version")
     if header.schema_version != SCHEMA_VERSION:
         raise UsageError(
-            f"{option} {file}: schema version {header.schema_version!r}, but ncclcheck {ncclcheck.__version__} reads "
-            f"version {SCHEMA_VERSION!r}: use the ncclcheck that wrote it"
+            f"{option} {file}: schema version {header.schema_version[:40]!r}, but ncclcheck "
+            f"{ncclcheck.__version__} reads version {SCHEMA_VERSION!r}: use the ncclcheck that wrote it"
         )
     if header.kind == SAVED_KIND:
         return _decoded(data, Saved, f"{option} {file}", reader)
@@ -90,7 +91,8 @@ def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedRead
 def _collected_never(data: bytes, document_type: type[T], reader: SharedReader) -> T:
     """Decode, and keep the garbage collector from walking what was decoded: it stays, and has no cycle.
 
-    Nor has what is worked out from it: after a document of many nodes the collector stays off in this process.
+    Nor has what is worked out from it: after a document of many nodes the collector stays off in this process, which
+    ends with the command; one that goes on gets it back from `collector_as_before`.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -103,13 +105,26 @@ def _collected_never(data: bytes, document_type: type[T], reader: SharedReader) 
     return document
 
 
+@contextmanager
+def collector_as_before() -> Iterator[None]:
+    """Leave the garbage collector as it was before documents were read: the process is the caller's own."""
+    was_enabled, has_frozen = gc.isenabled(), gc.get_freeze_count() > 0
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+        if not has_frozen:  # else it is not known which objects the caller froze
+            gc.unfreeze()
+
+
 def _other_version(data: bytes) -> str:
     """Return the version of ncclcheck that wrote it, if that is another one."""
     try:
         tool = decode(data, _Written).tool
     except DecodeError:
         return ""
-    return "" if tool is UNSET or tool.version == ncclcheck.__version__ else tool.version
+    return "" if tool is UNSET or tool.version == ncclcheck.__version__ else tool.version[:40]
 
 
 def load_saved(file: str, command: SavedCommand) -> Saved:

@@ -91,7 +91,7 @@ def refusal(name: str, value: str | None) -> str | None:
     An empty value is what takes a setting of a config file away.
     """
     if name not in SETTABLE and not (value is None and name in _ONLY_UNSET):
-        return f"{_shown(name)} is no setting that a message may make"
+        return f"{shown(name)} is no setting that a message may make"
     if not value:
         return None
     if len(value) > _MOST_CHARACTERS:
@@ -100,7 +100,7 @@ def refusal(name: str, value: str | None) -> str | None:
     fits = (
         _NETWORK.fullmatch(value) is not None if name == "NCCL_NET" else _FITS[variable.kind](variable, value)
     )
-    return None if fits else f"{name}={_shown(value)} does not fit the type of {name}"
+    return None if fits else f"{name}={shown(value)} does not fit the type of {name}"
 
 
 def first_refusal(environment: Mapping[str, str | None]) -> str | None:
@@ -109,6 +109,6 @@ def first_refusal(environment: Mapping[str, str | None]) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _shown(text: str) -> str:
-    """Return the text from a message, short and without terminal control characters."""
+def shown(text: str) -> str:
+    """Return the text of a message or a file in quotes: short, and without terminal control characters."""
     return ascii(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}...")

@@ -79,6 +79,17 @@ def test_another_document_is_refused_by_name(tmp_path: Path, fields: dict[str, A
         load(file, "--from")
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"schema_version": "2" * 100_000}, {"added": 1, "tool": {"name": "", "version": "9" * 100_000}}],
+)
+def test_a_version_without_end_is_not_repeated_as_a_whole(tmp_path: Path, fields: dict[str, Any]) -> None:
+    file = changed(tmp_path / "run.json", **fields)
+    with pytest.raises(UsageError) as told:
+        load(file, "--from")
+    assert len(str(told.value)) < 1000
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"\x00\xff", b'"text"', b"[" * 100_000])
 def test_garbage_is_refused_with_one_sentence(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "x.json").write_bytes(data)

@@ -13,7 +13,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.expected import Presence, Text
 from ncclcheck.model.policy.policy import Policy
 from ncclcheck.model.units import parse_part
-from ncclcheck.nccl.settable import refusal
+from ncclcheck.nccl.settable import refusal, shown
 from ncclcheck.nccl.variables.forbidden import forbidden
 from ncclcheck.nccl.variables.trying import not_tried, unread
 
@@ -37,8 +37,6 @@ def try_request(given: Mapping[str, Any]) -> TryRequest | None:
     for arm in arms if given.get("backend") in ("gloo", "nccl") else ():
         if why := unread(arm, given["backend"]):
             raise UsageError(f"--try: {why}: leave it out")
-    if len(arms) > MOST_ARMS:
-        raise UsageError(f"{len(arms)} settings to try: {MOST_ARMS} at most, or the budget decides nothing")
     seed = given.get("seed")
     return TryRequest(
         tuple(arms), _gain(given.get("gain")), secrets.randbelow(1 << 31) if seed is None else seed
@@ -64,34 +62,37 @@ def _arms(given: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     words = [("--try", text) for text in given.get("try_") or ()]
     if given.get("try_file"):
         file = given["try_file"]
-        lines = (line.strip() for line in read_text(file, "--try-file").splitlines())
-        settings = [line for line in lines if line and not line.startswith("#")]
+        lines = enumerate((line.strip() for line in read_text(file, "--try-file").splitlines()), 1)
+        settings = [(number, line) for number, line in lines if line and not line.startswith("#")]
         if not settings:
             raise UsageError(f"--try-file {file}: there is no setting in it: one NAME=VALUE[,...] per line")
-        words += [(f"--try-file {file}:", line) for line in settings]
+        words += [(f"--try-file {file}, line {number}:", line) for number, line in settings]
+    if len(words) > MOST_ARMS:
+        raise UsageError(f"{len(words)} settings to try: {MOST_ARMS} at most, or the budget decides nothing")
     known: list[dict[str, str]] = []
     for option, text in words:
         arm = _settings(text, option)
         if arm in known:
-            raise UsageError(f"{option} {text!r}: this is tried already: leave it out")
+            raise UsageError(f"{option} {shown(text)}: this is tried already: leave it out")
         known.append(arm)
         yield arm
 
 
 def _settings(text: str, option: str) -> dict[str, str]:
     arm: dict[str, str] = {}
+    where = f"{option} {shown(text)}"
     for part in _NEXT.split(text):
         name, equals, value = part.partition("=")
         if not equals or not value:
-            raise UsageError(f"{option} {text!r}: expected NAME=VALUE, or several of them with commas")
+            raise UsageError(f"{where}: expected NAME=VALUE, or several of them with commas")
         if name in arm:
-            raise UsageError(f"{option} {text!r}: {name} is in it twice")
+            raise UsageError(f"{where}: {name} is in it twice")
         why = not_tried(name) or refusal(name, value)
         if why:
-            raise UsageError(f"{option} {text!r}: {why}")
+            raise UsageError(f"{where}: {why}")
         arm[name] = value
     if why := forbidden(arm):
-        raise UsageError(f"{option} {text!r}: {why}")
+        raise UsageError(f"{where}: {why}")
     return arm
 
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.model.formats.tables import load_table
-from ncclcheck.nccl.settable import SETTABLE
+from ncclcheck.nccl.settable import SETTABLE, shown
 from ncclcheck.nccl.variables.variables import TABLE
 
 Class: TypeAlias = Literal["system", "debugging"]
@@ -46,7 +46,7 @@ def not_tried(name: str) -> str:
         return f"{name} is not tried: only settings that a number, a word or a list of interfaces makes, and no path"
     near = difflib.get_close_matches(name, sorted(SETTABLE), 1)
     hint = f": did you mean {near[0]}?" if near else ""
-    return f"{name} is not known as a variable of NCCL, torch or Gloo{hint}"
+    return f"{shown(name)} is not known as a variable of NCCL, torch or Gloo{hint}"
 
 
 def class_of(names: Iterable[str]) -> Class:

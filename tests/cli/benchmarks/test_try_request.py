@@ -40,9 +40,9 @@ def test_without_a_setting_there_is_nothing() -> None:
         ({"try_": ("NCCL_ALGO=",)}, "expected NAME=VALUE"),
         ({"try_": ("NCCL_ALGO=Tree", "NCCL_ALGO=Tree")}, "tried already"),
         ({"try_": ("NCCL_ALGO=Tree,NCCL_ALGO=Ring",)}, "twice"),
-        ({"try_": ("FOO=1",)}, "FOO is not known as a variable of NCCL, torch or Gloo"),
+        ({"try_": ("FOO=1",)}, "'FOO' is not known as a variable of NCCL, torch or Gloo"),
         ({"try_": ("NCCL_ALGOS=Tree",)}, "did you mean NCCL_ALGO"),
-        ({"try_": ("LD_PRELOAD=/tmp/x.so",)}, "LD_PRELOAD is not"),
+        ({"try_": ("LD_PRELOAD=/tmp/x.so",)}, "'LD_PRELOAD' is not"),
         ({"try_": ("NCCL_NET_PLUGIN=/tmp/x.so",)}, "a number, a word or a list of interfaces"),
         (
             {"try_": ("GLOO_SOCKET_IFNAME=eth1", "NCCL_ALGO=Tree"), "backend": "gloo"},
@@ -80,6 +80,24 @@ def test_a_file_without_a_setting_is_no_plain_benchmark(tmp_path: Path) -> None:
     file = tmp_path / "arms"
     file.write_text("# NCCL_ALGO=Tree\n\n")
     with pytest.raises(UsageError, match="there is no setting in it"):
+        try_request({"try_file": str(file)})
+
+
+@pytest.mark.parametrize(
+    "line", ["X" * (1 << 19), "NCCL_ALGO=" + "X" * (1 << 19), "NCCL_ALGO=Ring,FOO" + "O" * 9999 + "=1"]
+)
+def test_a_bad_line_of_a_file_is_named_and_not_repeated_as_a_whole(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "arms"
+    file.write_text(f"# by size\nNCCL_BUFFSIZE=8388608\n{line}\n")
+    with pytest.raises(UsageError, match=r"arms, line 3: '") as told:
+        try_request({"try_file": str(file)})
+    assert len(str(told.value)) < 300 + len(str(file))
+
+
+def test_a_file_of_very_many_settings_is_refused_before_they_are_compared(tmp_path: Path) -> None:
+    file = tmp_path / "arms"
+    file.write_text("".join(f"NCCL_BUFFSIZE={number}\n" for number in range(1, 50_000)))
+    with pytest.raises(UsageError, match=r"^49999 settings to try: 16 at most"):
         try_request({"try_file": str(file)})
 
 
