@@ -49,7 +49,9 @@ install() {
         printf '%s\n' "$root" >"$venv/made-for"
     fi
     # The version that ncclcheck is tested with, first: nothing that is installed later may choose another.
-    pip_install "torch==2.13.0"
+    # Of its thousands of modules only those are compiled that are used: all of them take a slow machine half a minute.
+    pip_install --no-compile "torch==2.13.0"
+    env -u PYTHONDONTWRITEBYTECODE "$venv/bin/python" -c 'import torch.distributed.checkpoint' >&2 || die "torch cannot be imported"
     pip_install -e "$root$extra"
     stamp >"$venv/installed-run"
     [ -z "$1" ] || stamp >"$venv/installed-$1"

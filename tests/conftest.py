@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -30,8 +31,15 @@ _DISTURBED = "failed while cores were taken away"
 
 
 def pytest_configure() -> None:
-    """A terminated test run tears its labs down, as an interrupted one does."""
+    """A terminated run tears its labs down, as an interrupted one does. Nothing is garbage while tests are read."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are no garbage either: no collection looks at them again."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

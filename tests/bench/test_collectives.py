@@ -80,7 +80,7 @@ def test_every_collective_of_the_contract_is_there_under_its_own_name() -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("world_size", [1, 2, 5, 8])
+@pytest.mark.parametrize("world_size", [1, 2, 5, pytest.param(8, marks=pytest.mark.further)])
 @pytest.mark.parametrize("op", OPS)
 def test_the_result_by_definition_is_the_expected_one(op: Op, world_size: int, dtype: str) -> None:
     results = BY_DEFINITION[op]([sent_by(op, rank, world_size, dtype) for rank in range(world_size)])

@@ -17,6 +17,7 @@ from ncclcheck.model.formats.shared_values import decode_shared
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
 from tests.fact_builders import some
+from tests.further import mostly_further
 from tests.large_runs import _WAYS, large_run
 
 NODES, ODD = 8, 3
@@ -117,7 +118,11 @@ def test_a_broken_run_of_many_nodes_is_judged_to_the_letter(nodes: int) -> None:
         )
 
 
-@pytest.mark.parametrize("check", [check for check in CHECKS if check.by_node], ids=lambda check: check.slug)
+@pytest.mark.parametrize(
+    "check",
+    mostly_further([check for check in CHECKS if check.by_node], 5),  # mark.further
+    ids=lambda check: check.slug,
+)
 def test_only_the_kinds_that_there_is_something_to_say_of_are_judged_node_by_node(check: Check) -> None:
     judged: list[int] = []
 

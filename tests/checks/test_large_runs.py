@@ -43,7 +43,7 @@ def report_of(data: bytes) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["healthy", "broken"])
+@pytest.mark.parametrize("kind", [pytest.param("healthy", marks=pytest.mark.further), "broken"])
 def test_the_work_grows_with_the_nodes(kind: Kind) -> None:
     report_of(encode(large_run(66, kind)))  # modules and templates are loaded once
     small, large = (encode(large_run(nnodes, kind)) for nnodes in (SMALL, LARGE))

@@ -21,6 +21,7 @@ from tests.bench_builders import with_bench
 from tests.builders import node
 from tests.checks.poison import Path, Poison, PoisonedError, fact_paths, put
 from tests.fact_builders import some
+from tests.further import mostly_further
 from tests.hardware_builders import above_gpu, above_nic, gpu_of, nic_of, rdma_cluster, roce_cluster
 
 HOST = "node02"
@@ -176,7 +177,9 @@ def judged_on(check: Check) -> tuple[str, ...]:
 
 @pytest.mark.parametrize(
     ("one", "kind"),
-    [(check, kind) for check in all_checks() for kind in judged_on(check)],
+    mostly_further(
+        [(check, kind) for check in all_checks() for kind in judged_on(check)], 50
+    ),  # mark.further
     ids=lambda value: value if isinstance(value, str) else str(value.slug),
 )
 def test_without_a_fact_that_decides_it_a_check_does_not_pass(one: Check, kind: str) -> None:

@@ -25,9 +25,11 @@ _MOUNTED = (
     ("words", "code"),
     [
         pytest.param(["preflight", "--output", "DEAD/report.json"], 2, id="output"),
-        pytest.param(["preflight", "--", "DEAD/program"], 2, id="program"),
-        pytest.param(["preflight", "--", sys.executable, "DEAD/train.py"], 1, id="script"),
-        pytest.param(["preflight", "--code", "DEAD/code"], 1, id="code"),
+        pytest.param(["preflight", "--", "DEAD/program"], 2, id="program", marks=pytest.mark.further),
+        pytest.param(
+            ["preflight", "--", sys.executable, "DEAD/train.py"], 1, id="script", marks=pytest.mark.further
+        ),
+        pytest.param(["preflight", "--code", "DEAD/code"], 1, id="code", marks=pytest.mark.further),
         pytest.param(["preflight", "--save", "DEAD/saved.json"], 2, id="save", marks=pytest.mark.further),
         pytest.param(["preflight", "--expect", "DEAD/p.toml"], 2, id="expect", marks=pytest.mark.further),
         pytest.param(["bench", "--baseline", "DEAD/old.json"], 2, id="baseline", marks=pytest.mark.further),

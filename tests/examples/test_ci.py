@@ -56,7 +56,11 @@ def _calls(line: str) -> bool:
 
 
 CALLS = [
-    pytest.param(words, id=f"{example.name}-{number}")
+    pytest.param(
+        words,
+        id=f"{example.name}-{number}",
+        marks=() if example.name == "Dockerfile" else pytest.mark.further,
+    )
     for example in (
         EXAMPLES / "ci" / "github-image.yml",
         EXAMPLES / "ci" / "gitlab-image.yml",

@@ -14,6 +14,7 @@ import pytest
 from ncclcheck.facts.recorded import read_recorded
 from ncclcheck.model.codec import encode
 from tests.facts.link_files import with_links
+from tests.further import mostly_further
 
 SYSROOTS = Path(__file__).parents[3] / "shared" / "sysroots"
 TREES = sorted(path.parent for path in SYSROOTS.glob("*/expected.json"))
@@ -165,7 +166,7 @@ def test_a_port_whose_place_on_the_bus_is_told_has_the_bridges_above_it(tree: Pa
         assert device["address"] not in device["upstream"]
 
 
-@each_tree
+@pytest.mark.parametrize("tree", mostly_further(TREES, 4), ids=lambda path: str(path.name))  # mark.further
 def test_links_and_files_that_stand_for_links_are_read_alike(tree: Path, tmp_path: Path) -> None:
     copy = with_links(tree, tmp_path / tree.name)
     assert encode(read_recorded(copy)) == encode(read_recorded(tree))

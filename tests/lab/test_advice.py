@@ -93,6 +93,7 @@ def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_
 
 
 @alone
+@pytest.mark.further
 def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")

@@ -109,6 +109,7 @@ def test_a_forged_bench_order_runs_nothing_and_is_reported(lab: LabOf) -> None:
     assert two.leftovers() == ()
 
 
+@pytest.mark.further
 def test_a_forged_order_makes_nobody_call_a_third_address(lab: LabOf) -> None:
     two = lab(2)
     third = {"interface": "eth0", "address": two.switch.address, "port": THIRD_PORT}

@@ -38,6 +38,7 @@ def findings(outcome: Told, slug: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.alone
+@pytest.mark.further
 def test_two_groups_over_the_same_links_halve_each_other(lab: LabOf) -> None:
     """tp inside the nodes, dp across: nobody is slow, and the two groups of dp share every link."""
     two = shaped(lab, 2)

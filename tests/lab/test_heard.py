@@ -66,6 +66,7 @@ def test_a_node_whose_own_firewall_lets_nothing_out_to_node_0_says_so(lab: LabOf
     assert max(node.finished.seconds for node in ended.values()) <= LONG_BEFORE_S
 
 
+@pytest.mark.further
 def test_who_is_silent_and_why_that_may_be_is_said_after_ten_seconds(lab: LabOf) -> None:
     three = lab(3)
     faults.unplug(three["node3"])

@@ -64,6 +64,7 @@ def test_two_subnets_joined_by_a_router_are_no_error(lab: LabOf) -> None:
     assert first.finding("interface-differs")["severity"] == "info"
 
 
+@pytest.mark.further
 def test_the_files_that_differ_are_named_also_of_many_and_with_names_that_are_no_text(lab: LabOf) -> None:
     three = lab(3)
     for node in three.nodes:

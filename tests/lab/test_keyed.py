@@ -58,6 +58,7 @@ def test_a_node_with_another_key_and_one_without_are_named_by_both_sides(lab: La
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 def test_a_node_with_a_key_is_named_where_node_0_has_none(lab: LabOf) -> None:
     two = lab(2)
     ended = keyed(two, "preflight", "--join-timeout", "8", keys={"node2": KEY})
@@ -66,6 +67,7 @@ def test_a_node_with_a_key_is_named_where_node_0_has_none(lab: LabOf) -> None:
     assert ended["node1"].code != 0
 
 
+@pytest.mark.further
 def test_a_benchmark_with_a_key_measures(lab: LabOf) -> None:
     two = lab(2)
     words = ("run", "--backend", "gloo", "--ops", "all_reduce", "--sizes", "64K", "--budget", "3")
@@ -76,6 +78,7 @@ def test_a_benchmark_with_a_key_measures(lab: LabOf) -> None:
     assert two.leftovers() == ()
 
 
+@pytest.mark.further
 def test_under_torchrun_the_launchers_store_holds_authenticated_values(lab: LabOf, tmp_path: Path) -> None:
     two = lab(2)
     words = ["-m", "ncclcheck", "preflight", "--output", str(tmp_path / "{node}.json")]

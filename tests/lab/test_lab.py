@@ -282,6 +282,7 @@ def test_a_held_port_behaves_as_its_mode_says(lab: BuildLab) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_port_can_be_held_by_the_store_of_another_job(lab: BuildLab) -> None:
     two = lab(2)
     code = "from torch.distributed import TCPStore as T; s = T('node1', 4000); s.set('a', 'b'); print(s.get('a'))"

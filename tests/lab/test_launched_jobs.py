@@ -29,6 +29,7 @@ def healthy(path: Path, source: str, nodes: int) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.further
 def test_torchrun_joins_the_launchers_store(lab: LabOf, tmp_path: Path) -> None:
     four = lab(4)
     ended = with_torchrun(four, ["-m", "ncclcheck", "preflight", "--output", str(tmp_path / "{node}.json")])

@@ -67,6 +67,7 @@ def test_a_link_that_flaps_during_the_run_is_named(lab: LabOf) -> None:
     )
 
 
+@pytest.mark.further
 def test_a_pair_that_cannot_connect_does_not_hide_a_slow_node_elsewhere(lab: LabOf) -> None:
     four = lab(4)
     faults.drop(
@@ -89,6 +90,7 @@ def test_a_pair_that_cannot_connect_does_not_hide_a_slow_node_elsewhere(lab: Lab
     } <= measured
 
 
+@pytest.mark.further
 def test_a_node_that_never_came_does_not_hide_a_slow_one(lab: LabOf) -> None:
     four = lab(4)
     faults.shape(four["node2"], "50mbit")

@@ -195,6 +195,7 @@ def test_nodes_with_another_rendezvous_id_are_named_with_both(lab: LabOf) -> Non
         assert "master-foreign" not in outcome.slugs
 
 
+@pytest.mark.further
 def test_a_node_that_never_comes_to_the_rendezvous_is_silent_and_no_fault_of_its_host(lab: LabOf) -> None:
     two = lab(2)
     program(two)
@@ -222,6 +223,7 @@ def test_two_nodes_without_a_node_rank_both_claim_0(lab: LabOf, launcher: list[s
         assert outcome.slugs.isdisjoint({"rendezvous-host", "master-foreign", "master-not-first-node"})
 
 
+@pytest.mark.further
 def test_under_srun_a_plain_script_trains_or_is_not_started(
     lab: LabOf, slurm: Callable[[Lab], Slurm], tmp_path: Path
 ) -> None:

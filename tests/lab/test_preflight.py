@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.further import mostly_further
 from tests.lab import faults
 from tests.lab.launched import PORT, Told, run, start, told
 from tests.lab.nodes import PYTHON, Lab
@@ -93,7 +94,7 @@ def test_a_filtered_master_port_is_called_on_every_node_within_15_s(lab: LabOf) 
     assert {"node2", "node3", "node4"} <= named
 
 
-@pytest.mark.parametrize("protocol", ["tcp", "all"])
+@pytest.mark.parametrize("protocol", [pytest.param("tcp", marks=pytest.mark.further), "all"])
 def test_a_node_whose_own_firewall_drops_the_answers_is_named_and_not_node_0(
     lab: LabOf, protocol: str
 ) -> None:
@@ -139,7 +140,7 @@ def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
 
 @pytest.mark.parametrize(
     "mode",
-    ["silent", "banner", "http", "tcpstore"],
+    mostly_further(["silent", "tcpstore", "banner", "http"], 2),  # mark.further
 )
 def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
     two = lab(2)
@@ -171,6 +172,7 @@ def test_localhost_as_master_is_called_before_anyone_waits_long(lab: LabOf) -> N
     assert outcomes["node2"].code == 1
 
 
+@pytest.mark.further
 def test_a_master_name_that_is_another_nodes(lab: LabOf) -> None:
     three = lab(3)
     outcomes = run(three, "preflight", "--join-timeout", "20", master="node2")
@@ -353,6 +355,7 @@ def test_node_0_killed_in_the_middle_is_called_by_the_others(lab: LabOf) -> None
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> None:
     three = lab(3)
     running = start(three, "preflight", nodes=three.nodes[:2])
@@ -365,6 +368,7 @@ def test_node_0_stopped_in_the_middle_is_called_by_the_others(lab: LabOf) -> Non
     running["node1"].signal(signal.SIGKILL, group=True)
 
 
+@pytest.mark.further
 def test_a_rule_that_drops_every_packet_in_one_direction_is_one_way_too(lab: LabOf) -> None:
     """Without connection tracking the answers to calls in the open direction vanish as well."""
     three = lab(3)
@@ -386,6 +390,7 @@ def test_an_mtu_black_hole_that_lets_segmented_blocks_through_is_proven(lab: Lab
     assert outcomes["node1"].code == 1
 
 
+@pytest.mark.further
 def test_another_nccl_library_on_one_node_is_named_with_both_versions(lab: LabOf) -> None:
     libraries = os.environ.get("NCCLCHECK_TEST_NCCL_LIBRARIES", "").split(":")
     if len(libraries) <= 1:

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
 
 
+@pytest.mark.further
 def test_a_folder_that_all_share_is_told_from_those_that_only_have_one_name(lab: LabOf) -> None:
     two = lab(2)
     common = two.folder / "common"

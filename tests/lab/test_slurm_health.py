@@ -61,6 +61,7 @@ class Fleet:
         return done.returncode
 
 
+@pytest.mark.further
 def test_six_histories_drain_keep_and_resume(
     lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def words(lab: Lab, duration: str, every: str, size: str) -> list[str]:
     ]
 
 
+@pytest.mark.further
 def test_a_link_that_flaps_is_named_and_the_folder_is_reported_meanwhile(lab: LabOf) -> None:
     three = lab(3)
     bad, folder = three.nodes[1], three.nodes[0].folder / "home" / "soak"

@@ -15,6 +15,7 @@ from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.split import batches
 from ncclcheck.model.snapshot import Snapshot
+from tests.further import mostly_further
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "dev"
 pytestmark = pytest.mark.skipif(
@@ -165,7 +166,7 @@ CHANGES = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", mostly_further(CHANGES, 2))  # mark.further
 def test_the_answer_does_not_depend_on_names(change: str) -> None:
     differ = []
     for label in labels():

@@ -14,6 +14,7 @@ import pytest
 
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.nccl import environment, socket_interface
+from tests.further import mostly_further
 from tests.lab import namespaces
 from tests.nccl import random_worlds
 from tests.nccl.library_oracle import Answer, Answers, Question
@@ -45,7 +46,7 @@ def namespace() -> Iterator[str]:
 
 @pytest.mark.lab
 @pytest.mark.slow
-@pytest.mark.parametrize("world", range(WORLDS))
+@pytest.mark.parametrize("world", mostly_further(range(WORLDS), 12))  # mark.further
 def test_the_model_chooses_what_the_real_library_chooses(world: int, namespace: str, tmp_path: Path) -> None:
     found = libraries()
     if not found:

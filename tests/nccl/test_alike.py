@@ -15,6 +15,7 @@ from ncclcheck.nccl import alike
 from ncclcheck.nccl.explanation import _explained_under, explain
 from ncclcheck.nccl.prediction import predict, predict_changed
 from tests.fact_builders import answer, docker0, interface, loopback, nccl_choice, node_facts, some
+from tests.further import mostly_further
 from tests.hardware_builders import healthy_kernel, healthy_pci, healthy_rdma, ib_ports, roce_ports
 from tests.nccl.hardware import gid
 
@@ -64,7 +65,10 @@ def _own_link(rank: int) -> Gid:
     return gid(0, f"fe80:0000:0000:0000:a288:c2ff:fe10:{rank + 1:04x}", "v1")
 
 
-@pytest.mark.parametrize(("environment", "network"), list(product(ENVIRONMENTS, ("ib", "roce"))))
+@pytest.mark.parametrize(
+    ("environment", "network"),
+    mostly_further(product(ENVIRONMENTS, ("ib", "roce")), 6),  # mark.further
+)
 def test_each_node_gets_what_the_model_says_of_it_alone(environment: dict[str, str], network: str) -> None:
     for asked, rank in product((True, False), range(12)):
         own = facts(rank, environment, network, asked=asked)

@@ -21,6 +21,7 @@ from scripts.recording.redaction import Redaction
 from tests.fact_builders import some
 from tests.facts.test_recorded_trees import TREES
 from tests.facts.trees import GPU, HCA, IPV4, ROOT_PORT, SWITCH, Tree
+from tests.further import mostly_further
 
 KEY = b"of these tests"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "record"
@@ -133,7 +134,7 @@ def test_settings_and_environment_are_those_that_the_program_lets_out(tmp_path: 
 
 
 @pytest.mark.skipif(not TREES, reason="no recorded machines")
-@pytest.mark.parametrize("source", TREES, ids=lambda path: str(path.name))
+@pytest.mark.parametrize("source", mostly_further(TREES, 5), ids=lambda path: str(path.name))  # mark.further
 def test_recorded_machines_record_the_same_again(tmp_path: Path, source: Path) -> None:
     facts, expected = facts_of(written(tmp_path, source)), facts_of(source, Redaction(KEY))
     for section in ("interfaces", "rdma", "pci", "gpus", "kernel", "limits", "rdma_counters"):

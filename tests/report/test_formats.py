@@ -21,6 +21,7 @@ from ncclcheck.report.formats import SCREEN_FORMATS, WITH_TABLES, rendered
 from ncclcheck.report.text.findings_text import merged_findings
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
+from tests.further import mostly_further
 from tests.report.hostile import reports
 from tests.report.junit_rules import broken_rules
 from tests.report.reports import finding, found, report
@@ -189,7 +190,7 @@ def test_the_verdict_and_every_finding_are_in_every_format(made: Report) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("format_", READERS)
+@pytest.mark.parametrize("format_", mostly_further(READERS, 1))  # mark.further
 def test_ten_thousand_findings_are_all_there(format_: str) -> None:
     many = [
         finding("mtu-differs", f"node{number:05}", summary=f"fault {number:05}x") for number in range(10_000)

@@ -85,7 +85,9 @@ def shades(png: bytes) -> int:
     return len(set(zlib.decompress(data)))
 
 
-@pytest.mark.parametrize(("nnodes", "dark"), [(2, False), (2, True), (1000, False)])
+@pytest.mark.parametrize(
+    ("nnodes", "dark"), [(2, True), pytest.param(2, False, marks=pytest.mark.further), (1000, False)]
+)
 def test_all_charts_are_drawn_without_a_complaint_or_a_request(
     chromium: WebDriver, pages: dict[int, Path], nnodes: int, dark: bool, tmp_path: Path
 ) -> None:

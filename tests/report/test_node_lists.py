@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.report import Report
 from ncclcheck.report.node_lists import LEFT_OUT, NODE_LISTS, NodeList, bad_nodes, node_list, unlisted
+from tests.further import mostly_further
 from tests.isolation_builders import HUNG, SLOW, isolate_report
 from tests.report.hostile import NO_HOST_WORDS
 
@@ -42,7 +43,7 @@ def test_a_node_that_is_bad_at_times_is_not_left_out() -> None:
     assert node_list(report(), "exclude") == ""
 
 
-@pytest.mark.parametrize("name", NO_HOST_WORDS)
+@pytest.mark.parametrize("name", mostly_further(NO_HOST_WORDS, 12))  # mark.further
 @pytest.mark.parametrize("kind", NODE_LISTS)
 def test_a_name_that_means_something_else_is_in_no_list(kind: NodeList, name: str) -> None:
     made = report(replace(SLOW, host=name), HUNG)

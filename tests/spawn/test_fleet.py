@@ -190,6 +190,7 @@ def test_after_close_nothing_runs(fleet_of: FleetOf, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_hundred_hosts_at_once(fleet_of: FleetOf) -> None:
     shell = (
         'printf "\\nncclcheck-remote-1 {\\"version\\":\\"1\\",\\"schema_version\\":\\"1\\"}\\n"; read task; '

@@ -48,6 +48,7 @@ def test_every_group_of_every_dimension_is_measured_and_verified() -> None:
     assert sum(share.share for share in found.mix.shares) == pytest.approx(1.0, abs=0.001)
 
 
+@pytest.mark.further
 def test_the_mix_of_random_meshes_ends_and_is_correct() -> None:
     """More of them: scripts/random_meshes."""
     command = [sys.executable, "-m", "tests.bench.groups.random_meshes", "7", "9", "12"]

@@ -60,6 +60,7 @@ def test_blocks_alternate_between_collectives_and_pairs_come_among_them() -> Non
         assert [node.host for node in block.nodes] == ["a", "b"]
 
 
+@pytest.mark.further
 def test_a_resumed_soak_numbers_its_blocks_on_and_one_node_has_no_pairs() -> None:
     found = blocks_of(replace(SOAK, first=700, duration_s=2.0, duty=0.5), ("a", "a"), ops=("all_reduce",))
     assert found[0].number == 700

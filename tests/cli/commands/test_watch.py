@@ -290,6 +290,7 @@ def test_a_job_that_hangs_already_is_attached_to_and_a_signal_has_it_looked_at_n
 
 @NEEDS_STACKS
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_rank_that_sleeps_before_a_collective_is_named_with_its_line_and_stop_ends_the_job(
     tmp_path: Path,
 ) -> None:
@@ -306,6 +307,7 @@ def test_a_rank_that_sleeps_before_a_collective_is_named_with_its_line_and_stop_
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_stopped_rank_and_then_a_killed_one_are_named_and_the_exit_code_is_torchrun_s(
     tmp_path: Path,
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ncclcheck.measure.isolation.next_round import Plan, next_round
 from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS, MOST_TRANSFERS, PairTest
+from tests.further import mostly_further
 from tests.measure.isolation.scripted_world import Played, World, judged, play, with_slow
 
 RUNS = 40
@@ -30,7 +31,9 @@ def test_sound_nodes_are_never_named(nodes: int) -> None:
     assert [run.found for run, _ in runs if run.named or run.found.links or run.found.groups] == []
 
 
-@pytest.mark.parametrize(("nodes", "bad"), [(3, 1), (15, 1), (16, 1), (16, 4), (128, 4), (128, 16)])
+@pytest.mark.parametrize(
+    ("nodes", "bad"), mostly_further([(3, 1), (15, 1), (16, 4), (16, 1), (128, 16), (128, 4)], 3)
+)
 @pytest.mark.parametrize("effect", [0.2, 0.5])
 def test_slow_nodes_are_named_and_only_they(nodes: int, bad: int, effect: float) -> None:
     runs = played(nodes, bad, effect)
@@ -95,16 +98,16 @@ def test_the_same_seed_gives_the_same_pairs() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "bad"), [(4096, 64), (16384, 2048)])
+@pytest.mark.parametrize(("nodes", "bad"), [(4096, 64), pytest.param(16384, 2048, marks=pytest.mark.further)])
 def test_thousands_of_nodes_are_planned_in_no_time(nodes: int, bad: int) -> None:
     slow = with_slow(nodes, bad, 0.2, 1)
     run = play(World(nodes, slow), 1)
     assert run.named == set(slow)
     assert run.rounds <= 9
-    assert run.planner_s < 3  # 0.7 s on a machine that does nothing else
+    assert run.planner_s < 6  # 0.7 s on a machine that does nothing else
 
 
-@pytest.mark.parametrize(("nodes", "bad"), [(16, 1), (128, 4)])
+@pytest.mark.parametrize(("nodes", "bad"), [(16, 1), pytest.param(128, 4, marks=pytest.mark.further)])
 def test_a_small_loss_is_found_in_rates_that_vary_much_by_longer_tests(nodes: int, bad: int) -> None:
     runs = played(nodes, bad, 0.1, noise=0.06)
     assert sum(len(run.named & slow) for run, slow in runs) >= 0.99 * bad * RUNS
@@ -121,7 +124,7 @@ def test_four_of_sixteen_are_told_from_noise_that_nearly_hides_them(kind: str) -
     assert max(run.rounds for run in runs) <= 6
 
 
-@pytest.mark.parametrize("nodes", [2, 3, 4, 8, 16, 64])
+@pytest.mark.parametrize("nodes", mostly_further([2, 4, 3, 8, 16, 64], 2))
 @pytest.mark.parametrize("noise", [0.01, 0.06])
 def test_sound_nodes_stay_unnamed_in_noise_and_disturbances(nodes: int, noise: float) -> None:
     runs = [judged(World(nodes, noise=noise, disturbed=0.03), seed) for seed in range(RUNS)]

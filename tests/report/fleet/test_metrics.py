@@ -68,7 +68,7 @@ def test_the_number_of_series_is_bounded_and_what_is_left_out_is_counted() -> No
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(reports())
 def test_both_parsers_read_whatever_other_machines_call_themselves(made: Report) -> None:
     text = to_metrics(made)

@@ -72,7 +72,7 @@ def test_a_bug_is_told_and_no_finding_is() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(reports(), st.sampled_from(PROTOCOLS))
 def test_it_is_one_harmless_line_of_80_bytes(made: Report, protocol: Protocol) -> None:
     text = status_line(made, protocol)
