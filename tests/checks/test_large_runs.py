@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -18,6 +19,7 @@ from tests.large_runs import Kind, large_run
 SMALL, LARGE = 128, 256  # both above 64, where a sample of the pairs is probed
 MOST_CALLS = 5_500  # of Python and C functions, for one node more: load, checks, advice, text, JSON and HTML
 MOST_GROWTH = 2.6  # twice the nodes; what is done for pairs of nodes would grow four times
+MOST_FOR_VARIABLES = 5  # times the report of LARGE healthy nodes
 
 
 def calls_of(work: Callable[[], object]) -> int:
@@ -36,6 +38,13 @@ def calls_of(work: Callable[[], object]) -> int:
     return calls
 
 
+def processor_s_of(work: Callable[[], object]) -> float:
+    """The seconds on a core that the work takes."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
 def report_of(data: bytes) -> None:
     report = judge(decode_shared(data, Saved), RunOptions(command="preflight"))
     for name in ("text", "json", "html"):
@@ -52,3 +61,11 @@ def test_the_work_grows_with_the_nodes(kind: Kind) -> None:
     assert (second - first) / (LARGE - SMALL) <= MOST_CALLS, (
         "what is equal on most nodes is to be judged once"
     )
+
+
+@pytest.mark.slow
+def test_40_000_variables_of_one_node_cost_no_more_than_a_thousand_nodes() -> None:
+    report_of(encode(large_run(66, "healthy")))
+    usual, with_many = encode(large_run(LARGE, "healthy")), encode(large_run(8, "environment"))
+    yardstick = min(processor_s_of(lambda: report_of(usual)) for _ in range(2))
+    assert processor_s_of(lambda: report_of(with_many)) <= MOST_FOR_VARIABLES * yardstick

@@ -29,11 +29,12 @@ def _families() -> Iterator[Family]:
 
 TABLE: Mapping[str, Variable] = MappingProxyType({variable.name: variable for variable in _variables()})
 FAMILIES: tuple[Family, ...] = tuple(_families())
+_PREFIXES = tuple(family.prefix for family in FAMILIES)
 
 
 def lookup(name: str) -> Variable | Family | None:
     """Return the variable of that exact name, else the family of its prefix, else None: no known program reads it."""
     found = TABLE.get(name)
-    if found is not None:
+    if found is not None or not name.startswith(_PREFIXES):
         return found
     return next((family for family in FAMILIES if name.startswith(family.prefix)), None)

@@ -71,6 +71,11 @@ def _distance(name: str, known: str, limit: int) -> int:
         return limit + 1
     if name != known and sorted(name.split("_")) == sorted(known.split("_")):
         return 1
+    letters, known_letters = set(name), set(known)
+    if (
+        max(len(letters - known_letters), len(known_letters - letters)) > limit
+    ):  # each has to be changed, at least
+        return limit + 1
     return _edit_distance(name, known)
 
 
