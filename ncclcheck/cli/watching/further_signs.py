@@ -12,7 +12,7 @@ from pathlib import Path
 from ncclcheck.cli.watching.machine_view import ask_ras, counts_grew
 from ncclcheck.facts.bounded_call import Started, start
 from ncclcheck.facts.gpu.gpu_load import GpuLoads
-from ncclcheck.facts.job.rank_processes import RankProcess, pids_of
+from ncclcheck.facts.job.rank_processes import RankProcess, own_pids_of, pids_of
 from ncclcheck.measure.watching.gpu_signs import gpus_compute
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import WATCH_NVML_S
@@ -47,7 +47,7 @@ class FurtherSigns:
 
     def _counts_grew(self, ranks: _Ranks) -> bool:
         answer = ask_ras(self._ras_address)
-        grew = counts_grew(self._before, answer, pids_of(ranks))
+        grew = counts_grew(self._before, answer, own_pids_of(ranks))
         self._before = answer
         return grew
 

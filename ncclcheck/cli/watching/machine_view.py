@@ -32,7 +32,7 @@ class MachineView(Struct, frozen=True):
 def view_machine(host: str, ras: str, before: bytes = b"", pids: Collection[int] = ()) -> MachineView:
     """Return it. `ras`: where RAS listens (HOST:PORT), "" where another node asks; `before`: what it said before.
 
-    `pids`: the ranks here; RAS may be that of another job on this node.
+    `pids`: the ranks here by their own ids (`own_pids_of`), as RAS lists them; it may be that of another job here.
     """
     reading = start(read_gpus, host)
     answer = ask_ras(ras)

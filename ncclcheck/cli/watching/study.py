@@ -9,7 +9,7 @@ from msgspec import Struct
 from ncclcheck.cli.watching.machine_view import ask_ras, view_machine
 from ncclcheck.facts.bounded_call import start, within
 from ncclcheck.facts.job.connections import connections_of
-from ncclcheck.facts.job.rank_processes import RankProcess, look_at, pids_of
+from ncclcheck.facts.job.rank_processes import RankProcess, look_at, own_pids_of
 from ncclcheck.facts.job.rank_stacks import StacksRead, read_stacks
 from ncclcheck.measure.watching.blocked import blocked_links
 from ncclcheck.measure.watching.decision import decide
@@ -60,7 +60,7 @@ def study(question: Question) -> Answered:
     after = look_at(question.ranks, time.monotonic())
     answer = ras_before.result(WATCH_RAS_S)
     ras_answer = b"" if isinstance(answer, Missing) else answer
-    view = view_machine(question.host, question.ras, ras_answer, pids_of(question.ranks))
+    view = view_machine(question.host, question.ras, ras_answer, own_pids_of(question.ranks))
     blocked = blocked_links(question.host, connected, read_connections(question.ranks))
     second = read_stacks(pids)
     if question.unheard_by:

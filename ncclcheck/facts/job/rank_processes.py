@@ -61,6 +61,20 @@ def pids_of(ranks: tuple[RankProcess, ...]) -> frozenset[int]:
     return frozenset(pid for rank in ranks for pid in (rank.pid, *_descendants(rank.pid)))
 
 
+def own_pids_of(ranks: tuple[RankProcess, ...]) -> frozenset[int]:
+    """Return the ids by which these processes know themselves: in a container other ones than here."""
+    return frozenset(_own_pid(pid) for pid in pids_of(ranks))
+
+
+def own_pid(status: str, pid: int) -> int:
+    """Return the id of process `pid` in its own pid namespace, from its /proc/PID/status.
+
+    The last number of NSpid (proc_pid_status(5), since Linux 4.1); `pid` itself where there is no such line.
+    """
+    numbers = status.partition("\nNSpid:")[2].partition("\n")[0].split()
+    return (_number(numbers[-1]) if numbers else None) or pid
+
+
 def stat_fields(pid: int) -> list[str]:
     """Return the fields of /proc/PID/stat from the third on (the state), or none if there is no such process."""
     try:
@@ -149,6 +163,13 @@ def _environ(pid: int) -> Mapping[str, str]:
         return {}
     pairs = (entry.partition(b"=") for entry in data.split(b"\0"))
     return {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs}
+
+
+def _own_pid(pid: int) -> int:
+    try:
+        return own_pid((_PROC / str(pid) / "status").read_text(errors="replace"), pid)
+    except OSError:
+        return pid
 
 
 def _rank_process(pid: int, environ: Mapping[str, str]) -> RankProcess | None:

@@ -16,6 +16,9 @@ from ncclcheck.facts.job.rank_processes import (
     kernel_view,
     look_at,
     network_bytes,
+    own_pid,
+    own_pids_of,
+    pids_of,
     stat_fields,
 )
 
@@ -90,6 +93,19 @@ def test_a_process_without_a_launcher_is_the_only_rank() -> None:
             assert time.monotonic() < deadline
         assert (len(ranks), ranks[0].pid) == (1, process.pid)
         assert "State:" in kernel_view(process.pid)
+
+
+def test_a_process_in_a_container_knows_itself_by_its_last_number() -> None:
+    status = "Name:\tpython\nPid:\t4711\nNStgid:\t4711\t7\nNSpid:\t4711\t52\t7\nNSpgid:\t4711\t7\n"
+    assert own_pid(status, 4711) == 7
+    assert own_pid("Name:\tpython\nPid:\t4711\n", 4711) == 4711
+    assert own_pid("Name:\tpython\nNSpid:\n", 4711) == 4711
+
+
+def test_a_process_outside_containers_has_one_number() -> None:
+    own = find_ranks(os.getpid())
+    assert os.getpid() in pids_of(own)
+    assert own_pids_of(own) == pids_of(own)
 
 
 def test_a_process_that_is_not_there_has_no_ranks() -> None:
