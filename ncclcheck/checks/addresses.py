@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _MOST_KNOWN = 1 << 17
 
@@ -47,5 +47,14 @@ def range_of(address: str, prefix_length: int) -> tuple[str, int, int]:
 
 @lru_cache(maxsize=_MOST_KNOWN)
 def network(address: str, prefix_length: int) -> IPv4Network | IPv6Network:
-    """Return the subnet of an address."""
-    return ip_network(f"{address.partition('%')[0]}/{prefix_length}", strict=False)
+    """Return the subnet of an address. Raises ValueError where it is none."""
+    number = parsed(address)
+    beyond = number.max_prefixlen - prefix_length
+    return _numbered(number.version, int(number) >> beyond << beyond, prefix_length)
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def _numbered(version: int, first: int, prefix_length: int) -> IPv4Network | IPv6Network:
+    """Return the subnet with this first address: most nodes are in one, and to read it as text takes long."""
+    subnet = first, prefix_length
+    return IPv4Network(subnet) if version == 4 else IPv6Network(subnet)  # noqa: PLR2004

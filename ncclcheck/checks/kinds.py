@@ -2,9 +2,9 @@
 
 A check may say which sections it reads (`alike`). It first judges one node of each kind: nodes are of one kind if these
 sections are equal but for serial numbers, GUIDs, LIDs and what tells the hosts of a subnet apart. Where it has nothing
-to say of these nodes, it has nothing to say of any; else it judges all of them, or, if what it says is `by_node`, the
-nodes of the kinds that it named. That holds for checks whose answer is empty or not whatever the number of nodes of a
-kind.
+to say of these nodes, it has nothing to say of any; else it judges all of them, or, if what it says is `by_node` or
+only what is not known of some nodes, the nodes of the kinds that it named. That holds for checks whose answer is empty
+or not whatever the number of nodes of a kind.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ncclcheck.checks.addresses import network
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Address, Gpu, Interface, NcclChoice, NodeFacts
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.gpu import GpuWork
-from ncclcheck.model.hardware import Rdma, RdmaPort
+from ncclcheck.model.hardware import Rdma
 from ncclcheck.model.snapshot import Node, Snapshot
+from ncclcheck.nccl.alike import kind_of_ports
 
-_OWN_OF_PORT = ("lid", "node_guid", "gids")
-_READ_OF_PORT = attrgetter(*(name for name in RdmaPort.__struct_fields__ if name not in _OWN_OF_PORT))
 _READ_OF_GPU = attrgetter(*(name for name in Gpu.__struct_fields__ if name not in ("uuid", "state")))
 _READ_OF_INTERFACE = attrgetter(*(name for name in Interface.__struct_fields__ if name != "addresses"))
 _READ_OF_WORK = attrgetter(*(name for name in GpuWork.__struct_fields__ if name != "uuid"))
@@ -104,7 +104,7 @@ def _gpu_work(works: tuple[GpuWork, ...], facts: NodeFacts) -> Hashable:
 
 def _rdma(rdma: Rdma, _: NodeFacts) -> Hashable:
     rest = rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library
-    return tuple([_READ_OF_PORT(port) for port in rdma.ports]), rest, tuple(rdma.unread.items())
+    return kind_of_ports(SameObject(rdma)), rest, tuple(rdma.unread.items())
 
 
 def _nccl(nccl: NcclChoice, _: NodeFacts) -> Hashable:

@@ -232,7 +232,8 @@ def _answers(definition: Check, snapshot: Snapshot) -> list[Answer]:
     said = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
     if all(isinstance(answer, NotKnown) for answer in said) and said == list(not_reported(snapshot)):
         return said  # nothing of any node that reported
-    if definition.by_node and not any(isinstance(answer, NotApplicable) for answer in said):
+    is_by_node = definition.by_node and not any(isinstance(answer, NotApplicable) for answer in said)
+    if is_by_node or all(isinstance(answer, NotKnown) and answer.hosts for answer in said):
         snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(said))
     return list(definition.body(snapshot))
 

@@ -197,12 +197,18 @@ def _nccl(nccl: NcclChoice, own: dict[str, str]) -> Hashable:
 
 def _rdma(rdma: Rdma, own: dict[str, str]) -> Hashable:
     rest = (rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library)
-    return tuple([_port(port, own) for port in rdma.ports]), rest, tuple(rdma.unread.items())
+    gids = tuple([_gids(port, own) for port in rdma.ports])
+    return kind_of_ports(SameObject(rdma)), gids, rest, tuple(rdma.unread.items())
 
 
-def _port(port: RdmaPort, own: dict[str, str]) -> Hashable:
-    gids = port.gids if isinstance(port.gids, Missing) else tuple([_gid(gid, own) for gid in port.gids])
-    return _READ_OF_PORT(port), gids
+@lru_cache(maxsize=1 << 15)
+def kind_of_ports(rdma: SameObject[Rdma]) -> object:
+    """Return the same object for all nodes whose ports differ in LIDs, GUIDs and GIDs alone."""
+    return _kind(tuple([_READ_OF_PORT(port) for port in rdma.value.ports]))
+
+
+def _gids(port: RdmaPort, own: dict[str, str]) -> Hashable:
+    return port.gids if isinstance(port.gids, Missing) else tuple([_gid(gid, own) for gid in port.gids])
 
 
 def _gid(gid: Gid, own: dict[str, str]) -> Hashable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ncclcheck.model.codec import LARGEST_INDENTED, encode, indented, json_schema
+from ncclcheck.model.codec import LARGEST_INDENTED, encode, encode_into, indented, json_schema
 from ncclcheck.model.formats.unsafe_letters import safe_json
 from ncclcheck.model.report import Report
 
@@ -47,9 +47,11 @@ def _encoded(report: Report) -> Iterator[bytes]:
 
 
 def _elements(values: tuple[object, ...]) -> Iterator[bytes]:
-    opening = b"["
+    opening, buffer = b"[", bytearray()  # one buffer: memory of each size anew costs as much as to encode
     for start in range(0, len(values), _TOGETHER):
-        yield opening + encode(values[start : start + _TOGETHER])[1:-1]
+        encode_into(values[start : start + _TOGETHER], buffer)
+        buffer[:1] = opening  # in place of the bracket of this part
+        yield bytes(memoryview(buffer)[:-1])
         opening = b","
     yield b"]" if values else b"[]"
 

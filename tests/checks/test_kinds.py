@@ -118,18 +118,31 @@ def test_a_broken_run_of_many_nodes_is_judged_to_the_letter(nodes: int) -> None:
         )
 
 
-@pytest.mark.parametrize(
-    "check",
-    mostly_further([check for check in CHECKS if check.by_node], 5),  # mark.further
-    ids=lambda check: check.slug,
-)
-def test_only_the_kinds_that_there_is_something_to_say_of_are_judged_node_by_node(check: Check) -> None:
+def _judged(check: Check, snapshot: Snapshot) -> int:
+    """How many nodes the check is asked about at once."""
     judged: list[int] = []
 
     def body(snapshot: Snapshot) -> Iterator[Answer]:
         judged.append(len(snapshot.nodes))
         return iter(check.body(snapshot))
 
+    run_check(replace(check, body=body), snapshot)
+    return max(judged)
+
+
+def test_where_only_something_is_not_known_the_kinds_that_it_is_not_known_of_are_judged() -> None:
+    many = decode_shared(encode(large_run(100, "healthy")), Saved).snapshot
+    nodes = list(many.nodes)
+    nodes[ODD] = replace(nodes[ODD], facts=replace(nodes[ODD].facts, gpus=UNREAD))
+    (check,) = (check for check in CHECKS if check.slug == "gpu-differs")
+    assert _judged(check, replace(many, nodes=tuple(nodes))) < len(nodes) // 10
+
+
+@pytest.mark.parametrize(
+    "check",
+    mostly_further([check for check in CHECKS if check.by_node], 5),  # mark.further
+    ids=lambda check: check.slug,
+)
+def test_only_the_kinds_that_there_is_something_to_say_of_are_judged_node_by_node(check: Check) -> None:
     broken = decode_shared(encode(large_run(300, "broken")), Saved).snapshot
-    run_check(replace(check, body=body), broken)
-    assert max(judged) < len(broken.nodes) // 10
+    assert _judged(check, broken) < len(broken.nodes) // 10

@@ -73,16 +73,15 @@ def _findings(
         return
     worst = max(off, key=lambda estimate: abs(estimate.ahead_us))
     hosts = tuple(deviation.host for deviation in (all_of_them if len(all_of_them) == _PAIR else off))
-    usual = tuple(deviation.host for deviation in all_of_them if deviation not in off)
+    hosts_off = {deviation.host for deviation in off}
+    usual = named(deviation.host for deviation in all_of_them if deviation.host not in hosts_off)
     if len(hosts) > len(off):
         apart = _time(abs(worst.ahead_us))
         which = f"the clocks of {named(hosts)} are {apart} apart (which of the two is right is not known)"
     elif len(off) == 1:
-        which = f"the clock of {worst.host} is {_way(worst)} that of {named(usual)}"
+        which = f"the clock of {worst.host} is {_way(worst)} that of {usual}"
     else:
-        which = (
-            f"the clocks of {named(hosts)} are up to {_time(abs(worst.ahead_us))} off that of {named(usual)}"
-        )
+        which = f"the clocks of {named(hosts)} are up to {_time(abs(worst.ahead_us))} off that of {usual}"
     why = (
         "time stamps of files and logs are wrong, and Kerberos or TLS may reject the node"
         if severity == "warning"
@@ -95,7 +94,7 @@ def _findings(
         tuple(
             Evidence(
                 (deviation.host,),
-                f"clock, against {named(usual) if usual else 'the others'}",
+                f"clock, against {usual or 'the others'}",
                 f"{_way(deviation)} it, within {_time(deviation.bound_us)}",
                 f"within {_time(WARNING_US if severity == 'warning' else INFO_US)}",
                 "four time stamps per round trip, the quickest one",

@@ -91,7 +91,7 @@ def _badness(probe: Probe) -> int:
 
 def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the blocked directions whose opposite is open: it connects, or its packets were seen to arrive."""
-    blocked = [probe for probe in _failed(probed) if probe.outcome in BLOCKED]
+    blocked = [probe for probe in failed(probed) if probe.outcome in BLOCKED]
     opposite = {(probe.to_host, probe.from_host) for probe in blocked}
     open_pairs = (
         {
@@ -109,11 +109,11 @@ def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
 def both_ways(probed: Sequence[Probe], outcome: ProbeOutcome) -> tuple[Probe, ...]:
     """Return the directions with that outcome whose opposite is not open either (or was not tried)."""
     single = {_way(probe) for probe in one_way(probed)}
-    asked = probed if outcome == "ok" else _failed(probed)
+    asked = probed if outcome == "ok" else failed(probed)
     return tuple(probe for probe in asked if probe.outcome == outcome and _way(probe) not in single)
 
 
-def _failed(probed: Sequence[Probe]) -> Sequence[Probe]:
+def failed(probed: Sequence[Probe]) -> Sequence[Probe]:
     """Return those that did not connect: mostly none of tens of thousands, and several checks look for them."""
     if not isinstance(probed, tuple):  # a list may change
         return [probe for probe in probed if probe.outcome != "ok"]
@@ -123,6 +123,12 @@ def _failed(probed: Sequence[Probe]) -> Sequence[Probe]:
 @lru_cache(maxsize=_RUNS)
 def _failed_of(probed: SameObject[tuple[Probe, ...]]) -> tuple[Probe, ...]:
     return tuple([probe for probe in probed.value if probe.outcome != "ok"])
+
+
+@lru_cache(maxsize=_RUNS)
+def _hosts_of(probed: SameObject[tuple[Probe, ...]]) -> tuple[str, ...]:
+    """Return the hosts of the probes, sorted. Several checks ask for them."""
+    return tuple(sorted({host for probe in probed.value for host in (probe.from_host, probe.to_host)}))
 
 
 def _way(probe: Probe) -> tuple[str, str]:
@@ -136,7 +142,7 @@ def not_probed(snapshot: Snapshot, kind: ProbeKind) -> Iterator[NotKnown]:
         yield NotKnown(f"reach: {snapshot.probes}")
         return
     probed = directions(snapshot, kind)
-    for probe in _failed(probed):
+    for probe in failed(probed):
         if probe.outcome in {"error", "self", "wrong-peer"}:
             detail = f": {probe.detail}" if probe.detail else ""
             yield NotKnown(
@@ -174,9 +180,9 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
     """
     if not bad:
         return ()
-    hosts = sorted({host for probe in probed for host in (probe.from_host, probe.to_host)})
+    hosts = _hosts_of(SameObject(tuple(probed)))
     if len(bad) == len(probed) and len(hosts) > _PAIR:
-        return (Blame("everyone", tuple(hosts), tuple(bad)),)
+        return (Blame("everyone", hosts, tuple(bad)),)
     found: list[Blame] = []
     left = {_way(probe): probe for probe in bad}
     of_host: dict[str, list[tuple[str, str]]] = {}
@@ -217,7 +223,7 @@ def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str
     between: dict[frozenset[str], list[Probe]] = {}
     for probe in left:
         between.setdefault(ends_of(probe), []).append(probe)
-    crossing = Counter(ends for probe in probed if (ends := ends_of(probe)) in between)
+    crossing = Counter(ends_of(probe) for probe in probed if island[probe.from_host] != island[probe.to_host])
     members: dict[str, list[str]] = {}
     for host in sorted(island):
         members.setdefault(island[host], []).append(host)
@@ -233,7 +239,7 @@ def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str
 
 def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]:
     """Return one host for each host, the same for all that reach each other, directly or through others."""
-    blocked = {frozenset(_way(probe)) for probe in probed if probe.outcome != "ok"}
+    blocked = {way for probe in failed(probed) for way in (_way(probe), (probe.to_host, probe.from_host))}
     above = {host: host for host in hosts}
 
     def top(host: str) -> str:
@@ -243,7 +249,7 @@ def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]
         return host
 
     for probe in probed:
-        if probe.outcome == "ok" and (not blocked or frozenset(_way(probe)) not in blocked):
+        if probe.outcome == "ok" and _way(probe) not in blocked:
             above[top(probe.from_host)] = top(probe.to_host)
     return {host: top(host) for host in above}
 

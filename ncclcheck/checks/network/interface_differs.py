@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from ipaddress import IPv4Network, IPv6Network
 
 from ncclcheck.checks.addresses import family, network
 from ncclcheck.checks.chosen import chosen, not_chosen
@@ -51,9 +53,10 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
         yield from _reached(snapshot, "address families", families)
     else:
         # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
-        wide = [choice for choice in seen if network(choice.address, choice.prefix_length).num_addresses > 1]
         subnets = compare(
-            (choice.host, str(network(choice.address, choice.prefix_length))) for choice in wide
+            (choice.host, subnet)
+            for choice in seen
+            if (subnet := _subnet(network(choice.address, choice.prefix_length)))
         )
         if subnets.differs:
             yield from _reached(snapshot, "subnets", subnets)
@@ -61,6 +64,12 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     if names.differs:
         yield _finding("info", "interfaces", names, "a setting by name must match all of them")
     yield from not_chosen(snapshot)
+
+
+@cache
+def _subnet(subnet: IPv4Network | IPv6Network) -> str:
+    """Return the subnet as text, empty where it has one address; most nodes are in the same one."""
+    return str(subnet) if subnet.num_addresses > 1 else ""
 
 
 def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> Iterator[Answer]:

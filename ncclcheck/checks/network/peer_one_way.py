@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.network._peers import finding
-from ncclcheck.checks.network._reach import Blame, blame, directions, not_probed, one_way
+from ncclcheck.checks.network._reach import Blame, blame, directions, failed, not_probed, one_way
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Probe, Snapshot
@@ -56,7 +56,7 @@ def _what(explanation: Blame, probed: Sequence[Probe]) -> str:
 
 
 def _answers_lost(explanation: Blame, probed: Sequence[Probe]) -> bool:
-    lost = {(probe.from_host, probe.to_host) for probe in probed if probe.outcome == "answer-lost"}
+    lost = {(probe.from_host, probe.to_host) for probe in failed(probed) if probe.outcome == "answer-lost"}
     return any((probe.to_host, probe.from_host) in lost for probe in explanation.directions)
 
 
