@@ -74,6 +74,7 @@ def assert_measured(report: Mapping[str, Any], verdict: str) -> None:
 
 
 @alone
+@pytest.mark.further
 def test_an_isolated_interface_that_comes_first_hangs_as_it_is_and_is_called_in_time(lab: LabOf) -> None:
     two = lab(2)
     two.add_network("eth1", "10.79.0")

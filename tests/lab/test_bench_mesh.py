@@ -58,6 +58,7 @@ def test_two_groups_over_the_same_links_halve_each_other(lab: LabOf) -> None:
 
 
 @pytest.mark.alone
+@pytest.mark.further
 def test_the_group_with_a_slow_link_is_named_and_no_other(lab: LabOf) -> None:
     four = shaped(lab, 4)
     faults.shape(four["node4"], "50mbit")

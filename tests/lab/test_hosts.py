@@ -39,6 +39,7 @@ def ended(head: Node, site: Site, *words: str) -> Told:
     return read(head, begin(head, site, *words).wait(120))
 
 
+@pytest.mark.further
 def test_all_facts_come_back_though_no_node_reaches_another(lab: LabOf, site: SiteOf) -> None:
     two = lab(2)
     ssh = site(two)

@@ -219,6 +219,7 @@ def test_a_different_number_of_nodes_is_named_with_its_host(lab: LabOf) -> None:
     assert {one.code for one in outcomes.values()} == {1}
 
 
+@pytest.mark.further
 def test_ephemeral_ports_dropped_in_one_direction_between_one_pair(lab: LabOf) -> None:
     four = lab(4)
     low, high = faults.ephemeral_ports(four["node3"])

@@ -43,6 +43,7 @@ def test_node_0_names_who_it_is_and_alarms_for_no_pause(lab: LabOf, name: str) -
         end(running)
 
 
+@pytest.mark.further
 def test_without_torch_the_first_rank_that_ended_is_named_and_the_job_is_not_held_up(lab: LabOf) -> None:
     two = lab(2)
     met = two.folder / "met"

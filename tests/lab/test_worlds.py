@@ -54,6 +54,7 @@ def test_a_stripped_machine_gets_its_verdict(lab: Callable[..., Lab], world: Wor
         pytest.param(1_200_000, 3, "ulimit -v is 1171 MiB", id="little-room", marks=pytest.mark.further),
     ],
 )
+@pytest.mark.further
 def test_a_node_without_memory_for_torch_is_named_with_that_reason(
     lab: Callable[..., Lab], limit_kib: int, exit_code: int, reason: str
 ) -> None:

@@ -291,6 +291,7 @@ def test_the_page_can_be_used_within_three_seconds(chromium: WebDriver, pages: d
 
 
 @pytest.mark.alone
+@pytest.mark.further
 def test_a_page_of_a_thousand_nodes_is_made_within_ten_seconds() -> None:
     made = full_report(1000, per_node=8)
     started = time.monotonic()

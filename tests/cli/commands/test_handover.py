@@ -90,6 +90,7 @@ def test_command_gets_what_ncclcheck_got(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_command_gets_the_limit_of_open_files_that_a_head_node_raised(tmp_path: Path) -> None:
     def setup() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (100, 5000))

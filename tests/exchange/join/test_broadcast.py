@@ -37,6 +37,7 @@ def asked(lab: Lab, name: str, *hosts: str) -> list[list[str]]:
     return found
 
 
+@pytest.mark.further
 def test_everybody_on_a_link_hears_it_also_from_a_node_without_a_usable_address(
     lab: Callable[..., Lab],
 ) -> None:
