@@ -10,6 +10,7 @@ or not whatever the number of nodes of a kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Set
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -28,6 +29,9 @@ from ncclcheck.nccl.alike import kind_of_ports
 _READ_OF_GPU = attrgetter(*(name for name in Gpu.__struct_fields__ if name not in ("uuid", "state")))
 _READ_OF_INTERFACE = attrgetter(*(name for name in Interface.__struct_fields__ if name != "addresses"))
 _READ_OF_WORK = attrgetter(*(name for name in GpuWork.__struct_fields__ if name != "uuid"))
+
+
+_MOST_REMEMBERED = 4096
 
 
 @once_per_subject
@@ -122,13 +126,23 @@ def _nccl(nccl: NcclChoice, _: NodeFacts) -> Hashable:
 
 
 def _interfaces(interfaces: tuple[Interface, ...], facts: NodeFacts) -> Hashable:
-    environment = {} if isinstance(facts.environment, Missing) else facts.environment
+    values = "" if isinstance(facts.environment, Missing) else _values(SameObject(facts.environment))
     own = [address.address.partition("%")[0] for interface in interfaces for address in interface.addresses]
-    is_named = any(address in value for value in environment.values() for address in own)
-    return id(interfaces) if is_named else tuple([_interface(interface) for interface in interfaces])
+    is_named = any(address in values for address in own)
+    return (
+        id(interfaces) if is_named else tuple([_interface(SameObject(interface)) for interface in interfaces])
+    )
 
 
-def _interface(interface: Interface) -> Hashable:
+@lru_cache(maxsize=_MOST_REMEMBERED)
+def _values(environment: SameObject[dict[str, str]]) -> str:
+    return "\n".join(environment.value.values())
+
+
+@lru_cache(maxsize=_MOST_REMEMBERED)
+def _interface(same: SameObject[Interface]) -> Hashable:
+    """Return what makes interfaces alike. Those that were decoded once are looked at once, as lo of all nodes."""
+    interface = same.value
     addresses = [
         (_subnet(address), address.family, address.prefix_length, address.label, address.scope_id)
         for address in interface.addresses

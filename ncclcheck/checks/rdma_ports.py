@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -12,9 +12,11 @@ from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import network, topology, versions
+from ncclcheck.nccl.alike import kind_of_ports
 from ncclcheck.nccl.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.number import number
 from ncclcheck.nccl.prediction import effective_environment, known_version
@@ -45,12 +47,9 @@ class Surveyed(Struct, frozen=True):
     rdma: Rdma
     environment: dict[str, str]
     version: str
-    wanted: tuple[
-        RdmaPort, ...
-    ]  # the ports NET/IB would take if they were ACTIVE; none where it is not wanted
-    active: tuple[
-        RdmaPort, ...
-    ]  # those of them that are ACTIVE, and whose device can be opened as far as is known
+    wanted: tuple[RdmaPort, ...]  # that NET/IB would take if they were ACTIVE; none where it is not wanted
+    active: tuple[RdmaPort, ...]  # of these, and the device can be opened as far as is known
+    others: tuple[RdmaPort, ...]  # those of EFA, which their plug-in takes
 
     @property
     def is_switched_off(self) -> bool:
@@ -65,27 +64,56 @@ def _is_switched_off(environment: Mapping[str, str], version: str) -> bool:
     )
 
 
-def _wanted(rdma: Rdma, environment: Mapping[str, str], version: str) -> tuple[RdmaPort, ...]:
+class _Places(Struct, frozen=True):
+    """Which ports of a node those of Surveyed are: the same ones on all nodes of a kind."""
+
+    wanted: tuple[int, ...]
+    active: tuple[int, ...]
+    others: tuple[int, ...]
+
+
+def _places(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Places:
+    wanted = [] if _is_switched_off(environment, version) else _kept(rdma, environment, version)
+    return _Places(
+        tuple(wanted),
+        tuple(place for place in wanted if _is_active(rdma.ports[place], rdma)),
+        tuple(place for place, port in enumerate(rdma.ports) if not is_verbs(port)),
+    )
+
+
+def _kept(rdma: Rdma, environment: Mapping[str, str], version: str) -> list[int]:
     """Return the ports that NCCL_IB_HCA keeps."""
-    if _is_switched_off(environment, version):
-        return ()
     pattern = hca.parse(environment.get("NCCL_IB_HCA"), version)
-    return tuple([port for port in rdma.ports if is_verbs(port) and pattern.matches(port.device, port.port)])
+    return [
+        place
+        for place, port in enumerate(rdma.ports)
+        if is_verbs(port) and pattern.matches(port.device, port.port)
+    ]
+
+
+def _is_active(port: RdmaPort, rdma: Rdma) -> bool:
+    return port.state == "ACTIVE" and not network.is_closed(port, rdma)
 
 
 @once_per_subject
 def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
     """Every node whose RDMA devices and whose environment are known. A recorded machine has nothing set."""
     found = []
+    known: dict[Hashable, _Places] = {}
     for node, rdma in snapshot.known("rdma"):
         environment = environment_of(node.facts)
         if not isinstance(environment, Missing):
             version = known_version(node.facts) or versions.NEWEST
-            wanted = _wanted(rdma, environment, version)
-            active = tuple(
-                [port for port in wanted if port.state == "ACTIVE" and not network.is_closed(port, rdma)]
-            )
-            found.append(Surveyed(node.host, node.facts, rdma, environment, version, wanted, active))
+            files = rdma.device_files, rdma.unusable_files
+            kind = kind_of_ports(SameObject(rdma)), files, SameObject(environment), version
+            places = known.get(kind)
+            if places is None:
+                places = known[kind] = _places(rdma, environment, version)
+            ports = [
+                tuple([rdma.ports[place] for place in part])
+                for part in (places.wanted, places.active, places.others)
+            ]
+            found.append(Surveyed(node.host, node.facts, rdma, environment, version, *ports))
     return tuple(found)
 
 

@@ -41,13 +41,26 @@ class _Alike(Struct, frozen=True):
     addresses: tuple[str, ...]
 
 
+class _Text(Struct, frozen=True):
+    """A text that names addresses: its parts, and the places of those of them that are addresses, by number."""
+
+    parts: tuple[str, ...]
+    named: tuple[tuple[int, int], ...]
+
+    def with_addresses(self, addresses: tuple[str, ...]) -> str:
+        """Return the text of another node."""
+        parts = list(self.parts)
+        for place, number in self.named:
+            parts[place] = addresses[number]
+        return "".join(parts)
+
+
 class _Known(Struct, frozen=True):
     """The result for the first node of a kind."""
 
     addresses: tuple[str, ...]
-    pattern: re.Pattern[str]
     result: Any
-    naming: dict[str, str | tuple[str, ...]]  # the fields that name one of the addresses
+    naming: dict[str, _Text | tuple[_Text, ...]]  # the fields that name one of the addresses
 
 
 def once_per_kind(
@@ -87,9 +100,20 @@ def _first(node: _Alike, result: Fact[Any]) -> _Known | None:
     if any("fe80" in text for text in _texts(result).values() for text in _flat(text)):
         return None
     names = "|".join(re.escape(address) for address in sorted(node.addresses, key=len, reverse=True))
-    pattern = re.compile(rf"(?<![\w.])(?:{names})(?![\w:]|\.\w)" if names else r"(?!)")
-    naming = {name: text for name, text in _texts(result).items() if any(map(pattern.search, _flat(text)))}
-    return _Known(node.addresses, pattern, result, naming)
+    pattern = re.compile(rf"(?<![\w.])({names})(?![\w:]|\.\w)" if names else r"(?!)()")
+    numbers = {address: number for number, address in enumerate(node.addresses)}
+
+    def split(text: str) -> _Text:
+        parts = pattern.split(text)  # every second one is an address
+        named = [(place, numbers[parts[place]]) for place in range(1, len(parts), 2)]
+        return _Text(tuple(parts), tuple(named))
+
+    naming = {
+        name: split(text) if isinstance(text, str) else tuple(map(split, text))
+        for name, text in _texts(result).items()
+        if any(map(pattern.search, _flat(text)))
+    }
+    return _Known(node.addresses, result, naming)
 
 
 def _texts(result: Any) -> dict[str, Any]:
@@ -109,14 +133,11 @@ def _flat(text: str | tuple[str, ...]) -> tuple[str, ...]:
 def _renamed(first: _Known, addresses: tuple[str, ...]) -> Any:
     if addresses == first.addresses:
         return first.result
-    own = dict(zip(first.addresses, addresses, strict=True))
-
-    def rename(text: str) -> str:
-        return first.pattern.sub(lambda match: own[match[0]], text)
-
     changed = {
-        name: rename(value) if isinstance(value, str) else tuple(map(rename, value))
-        for name, value in first.naming.items()
+        name: text.with_addresses(addresses)
+        if isinstance(text, _Text)
+        else tuple([part.with_addresses(addresses) for part in text])
+        for name, text in first.naming.items()
     }
     return replace(first.result, **changed)
 
@@ -169,7 +190,7 @@ def _settings_in(file: NcclConfigFile) -> Fact[tuple[tuple[str, str], ...]]:
 
 def _interface(interface: Interface, own: dict[str, str]) -> Hashable:
     if not any(address.address in own or address.address.startswith("fe") for address in interface.addresses):
-        return interface
+        return _without_own_address(SameObject(interface))
     addresses = tuple(
         (
             own.get(address.address) or (address.address if address.family == "inet" else "<link>"),
@@ -181,6 +202,11 @@ def _interface(interface: Interface, own: dict[str, str]) -> Hashable:
         for address in interface.addresses
     )
     return replace(interface, addresses=()), addresses
+
+
+@lru_cache(maxsize=1 << 15)
+def _without_own_address(interface: SameObject[Interface]) -> object:
+    return _kind(interface.value)
 
 
 def _nccl(nccl: NcclChoice, own: dict[str, str]) -> Hashable:

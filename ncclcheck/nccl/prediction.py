@@ -218,6 +218,13 @@ def chosen_interface(facts: NodeFacts) -> Fact[tuple[str, str]]:
 
 def known_version(facts: NodeFacts) -> str | None:
     """Return the NCCL version of this node: as the library answered, was loaded, or as torch was built; else None."""
+    return _known_version(SameObject(facts))
+
+
+@lru_cache(maxsize=MOST_NODES)
+def _known_version(node: SameObject[NodeFacts]) -> str | None:
+    """Worked out once for each node: many checks ask for it."""
+    facts = node.value
     said: list[Fact[str]] = []
     if not isinstance(facts.nccl, Missing) and not isinstance(facts.nccl.asked, Missing):
         said.append(facts.nccl.asked.version)

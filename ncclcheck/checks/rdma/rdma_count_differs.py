@@ -8,7 +8,6 @@ from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.majority import HostComparison, compare, sentence
 from ncclcheck.checks.rdma_ports import (
     Surveyed,
-    is_verbs,
     listed,
     not_surveyed,
     surveyed,
@@ -59,8 +58,7 @@ def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
     yield from _compared([(node, node.wanted) for node in nodes], "RDMA ports that NCCL may use")
-    others = [(node, tuple(port for port in node.rdma.ports if not is_verbs(port))) for node in nodes]
-    yield from _compared(others, "EFA ports")
+    yield from _compared([(node, node.others) for node in nodes], "EFA ports")
     for node in nodes:
         for port in node.rdma.ports:
             if isinstance(port.link_layer, Missing):

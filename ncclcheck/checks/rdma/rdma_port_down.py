@@ -13,7 +13,6 @@ from ncclcheck.checks.rdma_ports import (
     Surveyed,
     by_hosts,
     file_of,
-    is_verbs,
     listed,
     not_surveyed,
     pieces,
@@ -92,7 +91,7 @@ def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _mattering(node: Surveyed) -> tuple[RdmaPort, ...]:
     """The ports NET/IB would take, and those of EFA, which their plug-in takes."""
-    return node.wanted + tuple(port for port in node.rdma.ports if not is_verbs(port))
+    return node.wanted + node.others
 
 
 def _is_unread(port: RdmaPort) -> bool:

@@ -12,7 +12,6 @@ from ncclcheck.checks.rdma_ports import (
     PortOn,
     Surveyed,
     file_of,
-    is_verbs,
     listed,
     not_surveyed,
     pieces,
@@ -84,9 +83,7 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _running(node: Surveyed) -> tuple[RdmaPort, ...]:
-    return node.active + tuple(
-        port for port in node.rdma.ports if not is_verbs(port) and port.state == "ACTIVE"
-    )
+    return node.active + tuple(port for port in node.others if port.state == "ACTIVE")
 
 
 def _rate(port: RdmaPort) -> float | None:
