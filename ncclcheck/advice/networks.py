@@ -66,10 +66,10 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
     """
     if not snapshot.nodes:  # nobody answered
         return ()
-    found: dict[tuple[tuple[str, tuple[str, str]], ...], Network] = {}
+    found: dict[frozenset[tuple[str, tuple[str, str]]], Network] = {}
 
     def find(places: dict[str, tuple[str, str]]) -> None:
-        key = tuple(sorted(places.items()))
+        key = frozenset(places.items())
         if key not in found:
             found[key] = network_of(snapshot, reach, places)
 
@@ -223,6 +223,9 @@ def _by_reach(snapshot: Snapshot, reach: Reach) -> Iterator[dict[str, tuple[str,
         ]
         if not reached:
             return
+        if len(reached) == 1:  # as on most nodes
+            by_link[node.host] = by_measure[node.host] = reached[0]
+            continue
         alone = Snapshot(nodes=(node,))
         measured = incoming.get(node.host, {})
         by_link[node.host] = min(reached, key=lambda pair: rank_of(alone, {node.host: pair}))

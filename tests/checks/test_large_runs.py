@@ -17,7 +17,7 @@ from ncclcheck.run.options import RunOptions
 from tests.large_runs import Kind, large_run
 
 SMALL, LARGE = 128, 256  # both above 64, where a sample of the pairs is probed
-MOST_CALLS = 5_500  # of Python and C functions, for one node more: load, checks, advice, text, JSON and HTML
+MOST_CALLS = 4_300  # of Python and C functions, for one node more: load, checks, advice, text, JSON and HTML
 MOST_GROWTH = 2.6  # twice the nodes; what is done for pairs of nodes would grow four times
 MOST_FOR_VARIABLES = 5  # times the report of LARGE healthy nodes
 

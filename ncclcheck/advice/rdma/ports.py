@@ -127,10 +127,11 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
     is_told = cards.told.issuperset([port.device for port in used])
     if beside and is_told and served == cards.gpus:
         used = beside
-    fastest = max((_rate(port) for port in used), default=0.0)
-    fast = tuple(port for port in used if _rate(port) == fastest)
-    if len(fast) == len(used):
+    rates = [_rate(port) for port in used]
+    fastest = max(rates, default=0.0)
+    if rates.count(fastest) == len(used):
         return used
+    fast = tuple(port for port, rate in zip(used, rates, strict=True) if rate == fastest)
     kinds = {_kind(port) for port in fast}
     slow = [port for port in used if port not in fast]
     is_certain = all(
