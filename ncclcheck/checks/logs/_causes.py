@@ -35,7 +35,8 @@ class Suspect(Finding, frozen=True):
 
     `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
     the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends. `in_doubt`: its
-    lines do not state the cause themselves, so it is never told as certain, wherever it ranks.
+    lines do not state the cause themselves, so it is never told as certain, wherever it ranks. `blames_nobody`: who
+    speaks its lines is as innocent as all others.
     """
 
     confidence: Confidence = "likely"
@@ -44,6 +45,7 @@ class Suspect(Finding, frozen=True):
     places: tuple[LogPosition, ...] = ()
     between_nodes: bool = False
     in_doubt: bool = False
+    blames_nobody: bool = False
 
 
 CauseBody: TypeAlias = Callable[[Log], Iterable[Suspect] | None]

@@ -18,14 +18,14 @@ from ncclcheck.model.events import Log, LogPosition
 _BOTH_ENDS = 2
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
-_LOST_NODE = ("ray-node-died", "slurm-node-lost")  # groups of the tables
+_LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
-    if suspect.hosts:
+    if suspect.hosts or suspect.blames_nobody:
         return suspect.hosts
     places = () if suspect.slug in _SPEAKER_WAITED else suspect.places
     spoken = culprits(log, _of(places, suspect.between_nodes))
@@ -96,10 +96,10 @@ def _of(places: tuple[LogPosition, ...], between_nodes: bool) -> list[LogPositio
 
 
 def lost_nodes(log: Log) -> tuple[str, ...]:
-    """Return the nodes that the log itself calls lost, dead or failed, where there are few."""
+    """Return the nodes that the log itself calls lost, dead or failed, or whose actor died, where there are few."""
     told = [
         remark
-        for remark in remarks(log, "message", "scheduler-end")
+        for remark in remarks(log, "message", "scheduler-end", "actor-ip")
         if remark.values.get("group") in _LOST_NODE
         or "node" in remark.values
         or (remark.place.host and "because its node has died" in remark.text)

@@ -57,13 +57,8 @@ def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) 
             names
         )  # a launcher that reaches a node's address by name: the node is who is missing
     if speakers:
-        own_name = any(
-            "rp != nullptr" in line.text for line in lines
-        )  # Gloo looks up the name of its own host
-        both = own_name or all(
-            speaker[:1].isdigit() for speaker in speakers
-        )  # an address alone names no host
-        return (*speakers, *names) if both and len(names) == 1 == len(speakers) else tuple(speakers)
+        asked = tuple(speaker for speaker in speakers if not speaker.startswith("rank ")) or tuple(speakers)
+        return (*asked, *names) if len(names) == 1 == len(asked) else tuple(speakers)
     names = names or sorted({remark.values["address"] for remark in remarks(log, "master-address")})
     return tuple(names) if len(names) <= _FEW_NAMES else ()
 

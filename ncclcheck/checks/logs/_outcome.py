@@ -19,7 +19,7 @@ from ncclcheck.checks.logs._culprits import (
     without_a_word,
 )
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
-from ncclcheck.checks.logs._works import slowness, unopened, went_on_after
+from ncclcheck.checks.logs._works import measured_apart, slowness, unopened, went_on_after
 from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
@@ -73,7 +73,7 @@ def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
             for suspect in ranked
         ]
-    worked = finished_well(log) and not _was_slow(log, ranked)
+    worked = finished_well(log) and not _was_slow(log, ranked) and not measured_apart(log)
     if worked and not open_question:
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
@@ -123,6 +123,7 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
     helped = {remark.place for remark in remarks(log, "workaround", "remedy")}
     return (
         helped.isdisjoint(suspect.places)
+        and not measured_apart(log)
         and suspect.slug in _ENDS_AT_ONCE
         and bool(suspect.places)
         and all(went_on_after(log, place) for place in suspect.places)

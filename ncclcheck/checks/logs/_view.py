@@ -324,6 +324,27 @@ def both_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*peer, *hosts)))
 
 
+def path_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
+    """Return whom connections to one place did not reach, and who tried, if only one did; else who tried.
+
+    Where others reached it (some of the workers registered), only who did not is named.
+    """
+    tried = culprits(log, [failure.place for failure in failed])
+    hosts = tuple(name for name in tried if not name.startswith("rank "))
+    addresses = {failure.address for failure in failed}
+    if len(addresses) != 1 or not is_place(address := addresses.pop()):
+        return tried
+    if any(1 < registration.joined < registration.expected for registration in registered(log)):
+        return tried
+    known = hosts_of_address(log, address)[:1] or (address,)
+    return known if len(hosts) > 1 else tuple(dict.fromkeys((*known, *(hosts or tried[:1]))))
+
+
+def is_place(address: str) -> bool:
+    """Return True for an address or a name of a machine; False for words where the log tells none."""
+    return bool(address) and " " not in address and "_" not in address
+
+
 def culprits(log: Log, places: Iterable[LogPosition]) -> tuple[str, ...]:
     """Hosts as in the log where they are known, and `rank N` for a single rank or where no host is known."""
     spoken = list(places)

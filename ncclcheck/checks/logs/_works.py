@@ -32,6 +32,18 @@ _ONE_OF_MANY = re.compile(
     r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration|saving|validation|eval\w*|test)\b",
     re.IGNORECASE,
 )
+_ENDS_OF_A_TEST = frozenset(
+    {
+        "finished",
+        "bandwidth-measured",
+        "launched",
+        "error-line",
+        "nccl-warn",
+        "crash",
+        "generic-nccl",
+        "wrong-results",
+    }
+)
 # What the machine, its kernel or the results say stays true, whatever the job writes after it.
 _LASTING = frozenset(
     {"wrong-results", "xid", "gpu-lost", "ecc", "iommu-fault", "host-oom", "ib-hardware", "shm", "fabric"}
@@ -171,3 +183,20 @@ def shows_work(log: Log) -> bool:
         or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)
         or (not log.words and bool(log.processes))
     )
+
+
+def measured_apart(log: Log) -> tuple[Remark, ...]:
+    """Return lines of nccl-tests in which two processes that were started together say that they are the same rank.
+
+    Its first process prints the ranks of all before any result (src/common.cu, MPI_Gather): a second table with other
+    processes is that of one that knows nothing of the first. A result, or what went wrong, ends a run.
+    """
+    of_rank: dict[tuple[str, int | None], Remark] = {}
+    for event in log.events:
+        if not isinstance(event, Remark) or event.topic in _ENDS_OF_A_TEST:
+            of_rank.clear()
+        elif event.topic == "rank-place" and "pid" in event.values:
+            first = of_rank.setdefault((event.place.file, event.place.rank), event)
+            if (first.values["pid"], first.place.host) != (event.values["pid"], event.place.host):
+                return (first, event)
+    return ()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, differing, exceptions, remarks, statuses, timeouts
@@ -129,20 +132,26 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
                 timeout
             )
         if len(kinds) > 1:
-            fewest = min(kinds.values(), key=lambda group: len({timeout.place.rank for timeout in group}))
+            sizes = sorted(kinds.values(), key=_ranks_in)
+            is_even = _ranks_in(sizes[0]) == _ranks_in(sizes[1])
             words = " and ".join(
                 sorted(
                     {f"{operation} of {size} elements" if size else operation for operation, size in kinds}
                 )
             )
-            yield suspect(
+            found = suspect(
                 f"At the same step (SeqNum {at_step[0].sequence}) the ranks are in different collectives: {words}.",
                 [timeout for group in sorted(kinds.values(), key=len) for timeout in group[:2]],
                 confidence="likely" if _some_left(log) else "certain",
-                hosts=culprits(log, [timeout.place for timeout in fewest]),
+                hosts=() if is_even else culprits(log, [timeout.place for timeout in sizes[0]]),
                 at=at_step[0].place,
             )
+            yield replace(found, blames_nobody=is_even)
             return
+
+
+def _ranks_in(group: Sequence[CollectiveTimeout]) -> int:
+    return len({timeout.place.rank for timeout in group})
 
 
 def _out_of_step(log: Log) -> Iterator[Suspect]:
@@ -201,15 +210,16 @@ def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], l
 
 
 def _named_minority(told: Sequence[Remark]) -> tuple[str, ...]:
-    """The ranks that torch's analyzer calls the culprits, else those in the rarer collective."""
+    """The ranks that torch's analyzer blames, else those in the rarer collective, else the two that it compares."""
     blamed = {int(rank) for remark in told for rank in _CULPRIT.findall(remark.text)}
     if blamed:
         return tuple(f"rank {rank}" for rank in sorted(blamed)[:_MOST_CULPRITS])
     operations = {
         int(match["rank"]): match["operation"] for remark in told for match in _RUNNING.finditer(remark.text)
     }
-    counts = {name: list(operations.values()).count(name) for name in operations.values()}
-    if len(counts) < 2:  # noqa: PLR2004
+    counts = sorted(Counter(operations.values()).items(), key=lambda pair: pair[1])
+    if len(operations) == 2:  # noqa: PLR2004
+        return tuple(f"rank {rank}" for rank in sorted(operations))
+    if len(counts) < 2 or counts[0][1] == counts[1][1]:  # noqa: PLR2004
         return ()
-    rarest = min(counts, key=lambda name: counts[name])
-    return tuple(f"rank {rank}" for rank, name in sorted(operations.items()) if name == rarest)
+    return tuple(f"rank {rank}" for rank, name in sorted(operations.items()) if name == counts[0][0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade, virtual_processes
-from ncclcheck.checks.logs._view import both_ends, culprits, heads, hosts_of_address, registered
+from ncclcheck.checks.logs._view import both_ends, culprits, heads, hosts_of_address, path_ends, registered
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
@@ -58,7 +58,7 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             f"Connections to {targets} get no answer: a firewall between the nodes drops or rejects them.",
             [*found, *registered(log)],
             confidence="likely",
-            hosts=_ends(log, found),
+            hosts=path_ends(log, found),
             explains=("k8s-dns-or-mesh", "world-size-mismatch", "slow-rank-timeout")
             if _to_itself(log, found)
             else None,
@@ -76,19 +76,3 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
 def _to_itself(log: Log, found: Sequence[ConnectFailure]) -> bool:
     """Return True if a node does not even reach its own address: the filter is on the node itself."""
     return any(failure.place.host in hosts_of_address(log, failure.address) for failure in found)
-
-
-def _ends(log: Log, found: Sequence[ConnectFailure]) -> tuple[str, ...]:
-    """Return whom nobody reached where several tried, both ends where the log knows them, else who tried."""
-    spoken = culprits(log, [failure.place for failure in found])
-    addresses = tuple(dict.fromkeys(failure.address for failure in found))
-    if len(addresses) != 1:
-        return spoken
-    known = hosts_of_address(log, addresses[0])[:1]
-    hosts = tuple(host for host in spoken if not host.startswith("rank "))
-    if len(hosts) > 1:
-        return known or addresses
-    absent = {failure.reason for failure in found} == {"no-route"}  # nobody there has that address
-    if absent and not known and hosts and found[0].layer == "nccl" and addresses[0][:1].isdigit():
-        return (*addresses, *hosts)
-    return (*known, *hosts) if known else spoken

@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
-from ncclcheck.checks.logs._view import culprits, failures, heads, hosts_of, is_local, registered, remarks
+from ncclcheck.checks.logs._view import (
+    culprits,
+    failures,
+    heads,
+    hosts_of,
+    is_local,
+    path_ends,
+    registered,
+    remarks,
+)
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
@@ -146,7 +155,7 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             "machine, or rank 0 never started.",
             [*tries, *remote, *registered(log)],
             confidence="likely",
-            hosts=culprits(log, [failure.place for failure in remote]),
+            hosts=path_ends(log, remote),
         )
     elif remote and remarks(log, "first-node"):
         yield suspect(
@@ -154,13 +163,13 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             "address of another machine, or of none.",
             [*remote, *remarks(log, "first-node")],
             confidence="likely",
-            hosts=culprits(log, [failure.place for failure in remote]),
+            hosts=path_ends(log, remote),
         )
     elif remote and any(failure.reason in UNANSWERED for failure in tries):
         yield suspect(
             f"The master address {remote[0].address} cannot be reached from here.",
             [*tries, *remote],
             confidence="possible",
-            hosts=culprits(log, [failure.place for failure in remote]),
+            hosts=path_ends(log, remote),
             explains=(),
         )

@@ -45,13 +45,14 @@ def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
     CUDA error 802 (cudaErrorSystemNotReady), NCCL transport/nvls.cc and mnnvl.cc, NVIDIA's fabric manager
     guide, section on GPU reset.
     """
-    found = remarks(log, "fabric")
+    found, absent = remarks(log, "fabric"), remarks(log, "fabric-node")
     if found:
         yield suspect(
             "The NVLink fabric is not set up: the fabric manager or IMEX is not running, or was restarted without a "
             "GPU reset.",
-            found,
-            hosts=culprits(log, [remark.place for remark in found]),
+            [*found, *absent],
+            hosts=tuple(dict.fromkeys(remark.values["node"] for remark in absent))
+            or culprits(log, [remark.place for remark in found]),
         )
         return
     imports = [remark for remark in remarks(log, "nccl-warn") if _IMPORT.search(remark.text)]

@@ -12,6 +12,8 @@ from ncclcheck.model.finding import Fix
 
 _CUDA = re.compile(r"shm\w*\.(?:cc|h):\d{1,6} NCCL WARN Cuda failure '?(?!out of memory)")
 
+_GONE = re.compile(r"attaching to shared memory .{1,200}No such file or directory", re.IGNORECASE)
+
 
 @cause(
     "NC922",
@@ -48,6 +50,15 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
         # The segment was made, and CUDA rejected it: another call than the ones that run out of room.
         yield suspect(
             "CUDA did not take a shared-memory segment; its size is hardly the reason.",
+            found,
+            confidence="possible",
+            hosts=culprits(log, [remark.place for remark in found]),
+            explains=(),
+        )
+    elif found and all(_GONE.search(remark.text) for remark in found):
+        # Its maker has removed it, or made it elsewhere: NCCL opens what another rank made (shmutils.cc, ncclShmOpen)
+        yield suspect(
+            "A shared-memory segment of another rank is not there: it ended, or has another /dev/shm.",
             found,
             confidence="possible",
             hosts=culprits(log, [remark.place for remark in found]),

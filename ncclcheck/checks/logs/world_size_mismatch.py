@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import tried
 from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_ranks
+from ncclcheck.checks.logs._works import measured_apart
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
@@ -40,8 +43,18 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
 
     ## Source
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
-    `mismatch in rank count`).
+    `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
+    apart = measured_apart(log)
+    if apart:
+        found = suspect(
+            f"Processes that were started together each measured alone: two have rank {apart[0].place.rank}. "
+            "nccl-tests was built without MPI (make MPI=1), or with another MPI than that of mpirun or srun.",
+            apart,
+            explains=(),
+        )
+        yield replace(found, blames_nobody=True)
+        return
     beyond = _beyond(log)
     if beyond:
         yield beyond

@@ -57,6 +57,8 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     virtual = virtual_processes(log)
     if virtual and troubles(log):
         hosts = distinct_hosts(virtual)
+        if len(hosts) == 1 and virtual[0].address.lower().startswith(LINK_LOCAL):
+            hosts = (*hosts, virtual[0].address)
         named = heads(f"{process.interface}:{process.address}" for process in virtual)
         yield suspect(
             f"NCCL uses {named}, an interface that other nodes cannot reach.",

@@ -87,6 +87,15 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         ),
         has_own_cause=True,
     ),
+    # A node of the domain that `nvidia-imex-ctl -N` lists, and that is not ready
+    Topic(
+        "fabric-node",
+        (
+            r"Node #\d{1,4} {1,4}[*-] (?P<node>[\w.:-]{1,63}) [*-] {1,4}- (?:UNAVAILABLE|NOT_RUNNING|INITIALIZING|"
+            r"SHUTTING_DOWN)",
+        ),
+        alarms=False,
+    ),
     Topic(
         "fabric",
         (

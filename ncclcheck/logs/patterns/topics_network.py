@@ -212,7 +212,10 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "no-rdma-driver",
-        (r"couldn't load driver|no userspace device-specific driver|libmlx[45]\S*: cannot open",),
+        (
+            r"couldn't load driver '?lib(?:mlx[45]|efa|bnxt_re|irdma|erdma|mana|ionic)",
+            r"no userspace device-specific driver|libmlx[45]\S*: cannot open",
+        ),
         alarms=False,
         at_info=True,
     ),

@@ -21,6 +21,8 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         has_own_cause=True,
         ends_the_job=True,
     ),
+    # The node of the actor that died (Ray python/ray/exceptions.py, ActorDiedError)
+    Topic("actor-ip", (r"^\s{0,8}ip: (?P<node>\d{1,3}(?:\.\d{1,3}){3})\s*$",), alarms=False),
     Topic(
         "succeeded",  # said by the launcher or scheduler, which sees all workers end
         (

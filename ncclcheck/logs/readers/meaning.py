@@ -304,7 +304,7 @@ class Meanings:
         if ended.pid is not None and ended.host is not None and ended.rank is not None:
             self.keep(
                 raw.of_rank(ended.rank).on(ended.host, ended.pid),
-                Remark(raw.place(), text[:200], "rank-place"),
+                Remark(raw.place(), text[:200], "rank-place", {"pid": str(ended.pid)} if ended.pid else {}),
             )
             return
         if ended.tasks:

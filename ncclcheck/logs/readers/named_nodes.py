@@ -1,5 +1,7 @@
 """The node that a line is about, where another node speaks it: Ray's raylet and memory monitor, Slurm, events of pods.
 
+Who does not answer ssh is named, not who called.
+
 Source: Ray src/ray/raylet/node_manager.cc and common/memory_monitor, Slurm src/srun and src/api/step_launch.c,
 `kubectl get events`.
 """
@@ -11,6 +13,9 @@ import re
 _NAMED = re.compile(
     r"[Mm]emory on the node \(IP: (?P<memory>[\w.:-]{1,253})|"
     r"\bat node \(ID: \w{1,64}, IP: (?P<raylet>[\w.:-]{1,253})\)|"
+    r"\(pid=\d{1,10}, ip=(?P<actor>[\w.:]{2,45}), actor_id=|"
+    r"ssh: connect to host (?P<reached>[\w.-]{1,253}) port \d{1,5}: |"
+    r"host=(?P<ssh>[\w.-]{1,253}) was not reachable via ssh|"
     r"Worker IP address: (?P<worker>[\w.:-]{1,253})|"
     r"Task launch for StepId=\S{1,40} failed on node (?P<launch>[\w.-]{1,253}):|"
     r"[Nn]ode with node id: \w{1,64} and address: (?P<dead>[\w.:-]{1,253}) |"

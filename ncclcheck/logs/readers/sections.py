@@ -18,12 +18,13 @@ _PROMPT = re.compile(
     r"^\w[\w.-]{0,31}@(?P<zsh>[A-Za-z][\w.-]{0,253}) ~ % |"
     r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
 )
+_OPTIONS = r"(?: (?:-[ncl]|--namespace|--container|--selector)[ =]\S{1,63}| -\S{1,40}){0,4}"  # of kubectl
 _SHORT_PROMPT = re.compile(
     r"^\[(?P<host>[A-Za-z][\w.-]{0,62}) [~/][^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?P<named>[A-Za-z][\w.-]{1,62}\d)(?:\$ |# |> )(?:cat |dmesg|nvidia-smi|ibstat|ibv_|systemctl|journalctl|ping |"
     r"tcpdump|ethtool|lsmod|ulimit|getent|free -|lspci|show_gids|ibdev2netdev|py-spy|ip route|"
     r"ip -|ip addr|ss -|df -|ls -)|"
-    r"^(?:[$>#] |\+ )?kubectl (?:-n \S{1,63} )?(?:logs|describe|get|exec)(?! pods? -)(?: -\S{1,40}){0,3} (?:pods?[ /])?"
+    rf"^(?:[$>#] |\+ )?kubectl{_OPTIONS} (?:logs|describe|get|exec)(?! pods? -){_OPTIONS} (?:pods?[ /])?"
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
 _FIELD = re.compile(
