@@ -45,19 +45,9 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
-    apart = measured_apart(log)
-    if apart:
-        found = suspect(
-            f"Processes that were started together each measured alone: two have rank {apart[0].place.rank}. "
-            "nccl-tests was built without MPI (make MPI=1), or with another MPI than that of mpirun or srun.",
-            apart,
-            explains=(),
-        )
-        yield replace(found, blames_nobody=True)
-        return
-    beyond = _beyond(log)
-    if beyond:
-        yield beyond
+    told = _apart(log) or _beyond(log)
+    if told:
+        yield told
         return
     twice = remarks(log, "already-checked-in")
     counts = [registration for registration in registered(log) if registration.joined > registration.expected]
@@ -97,6 +87,20 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),
             explains=(),
         )
+
+
+def _apart(log: Log) -> Suspect | None:
+    """Return that processes of nccl-tests which were started together each measured alone."""
+    apart = measured_apart(log)
+    if not apart:
+        return None
+    found = suspect(
+        f"Processes that were started together each measured alone: two have rank {apart[0].place.rank}. "
+        "nccl-tests was built without MPI (make MPI=1), or with another MPI than that of mpirun or srun.",
+        apart,
+        explains=(),
+    )
+    return replace(found, blames_nobody=True)
 
 
 def _beyond(log: Log) -> Suspect | None:

@@ -56,9 +56,6 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     to_itself = [failure for failure in failed if failure.local and failure.local == failure.address]
     virtual = virtual_processes(log)
     if virtual and troubles(log):
-        hosts = distinct_hosts(virtual)
-        if len(hosts) == 1 and virtual[0].address.lower().startswith(LINK_LOCAL):
-            hosts = (*hosts, virtual[0].address)
         named = heads(f"{process.interface}:{process.address}" for process in virtual)
         yield suspect(
             f"NCCL uses {named}, an interface that other nodes cannot reach.",
@@ -70,7 +67,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
                 *failed,
             ],
             confidence="certain" if failed else "likely",
-            hosts=hosts,
+            hosts=_who_chose(virtual),
         )
     elif to_itself:
         yield suspect(
@@ -99,6 +96,13 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _who_chose(virtual: Sequence[Process]) -> tuple[str, ...]:
+    """Return the hosts; of one host also a link-local address, which is how its peers know it."""
+    hosts = distinct_hosts(virtual)
+    is_known_by_it = len(hosts) == 1 and virtual[0].address.lower().startswith(LINK_LOCAL)
+    return (*hosts, virtual[0].address) if is_known_by_it else hosts
 
 
 def _also_link_local(linked: Sequence[Process]) -> Suspect:
