@@ -122,6 +122,7 @@ def test_a_forged_order_makes_nobody_call_a_third_address(lab: LabOf) -> None:
     assert two.leftovers() == ()
 
 
+@pytest.mark.further
 def test_a_forged_verdict_starts_nothing_where_a_real_fault_is(lab: LabOf) -> None:
     two = lab(2, docker=True)
     verdict = step(type="finish", exit_code=0, reasons=["all checks passed"])

@@ -74,6 +74,7 @@ def measured(lab: Lab, *words: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.skipif(shutil.which("iperf3") is None, reason="iperf3 is not installed")
+@pytest.mark.further
 def test_bandwidth_is_that_of_iperf3_time_that_of_a_loop_and_a_second_run_agrees(lab: LabOf) -> None:
     two = shaped(lab(2), RATE)
     goodput = goodput_gb_s(two)

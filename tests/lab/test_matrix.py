@@ -30,6 +30,7 @@ def shaped(lab: LabOf, nodes: int) -> Lab:
     return built
 
 
+@pytest.mark.further
 def test_two_bridges_with_a_slow_trunk_are_two_leaves(lab: LabOf) -> None:
     six = shaped(lab, 6)
     two_bridges(six, six.nodes[3:], "75mbit")
