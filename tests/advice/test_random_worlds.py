@@ -166,6 +166,7 @@ def test_a_proposal_leads_every_node_to_the_network_it_names_and_is_the_smallest
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(worlds())
+@pytest.mark.further
 def test_nothing_is_proposed_only_where_nothing_is_needed_or_nothing_helps(snapshot: Snapshot) -> None:
     reach = some(read_reach(snapshot))
     decision = decide(snapshot)

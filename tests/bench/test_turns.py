@@ -87,6 +87,7 @@ def are_idle(processes: list[psutil.Process]) -> bool:
     return all(sum(one.cpu_times()[:2]) - was < 0.1 for one, was in zip(processes, before, strict=True))
 
 
+@pytest.mark.further
 def test_ranks_that_wait_for_their_turn_take_no_cpu_time_and_measure_when_it_comes() -> None:
     import torch.distributed as dist
 

@@ -195,6 +195,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.further
 def test_workers_outlive_the_thread_that_started_them_but_not_the_agent_not_even_stopped() -> None:
     agent = subprocess.Popen([sys.executable, "-c", AGENT], stdout=subprocess.PIPE)
     try:

@@ -47,6 +47,7 @@ def facts_of(root: Path) -> dict[tuple[str, ...], Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_damaged_source_is_missing_and_never_another_value(tmp_path: Path) -> None:
     root = roce_machine(tmp_path / "node42").root
     whole = facts_of(root)

@@ -40,6 +40,7 @@ def test_a_run_with_a_key_says_so_and_shows_it_nowhere(lab: LabOf) -> None:
     assert three.leftovers() == ()
 
 
+@pytest.mark.further
 def test_a_node_with_another_key_and_one_without_are_named_by_both_sides(lab: LabOf) -> None:
     three = lab(3)
     ended = keyed(three, "preflight", "--join-timeout", "8", keys={"node1": KEY, "node2": KEY[::-1]})

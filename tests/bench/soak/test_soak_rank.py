@@ -45,6 +45,7 @@ def blocks_of(soak: SoakPlan, hosts: tuple[str, ...], **changes: Any) -> list[So
     return found
 
 
+@pytest.mark.further
 def test_blocks_alternate_between_collectives_and_pairs_come_among_them() -> None:
     found = blocks_of(SOAK, ("a", "b"))
     assert [block.number for block in found] == list(range(len(found)))

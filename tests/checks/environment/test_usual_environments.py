@@ -226,6 +226,7 @@ def test_with_a_known_version_it_is_judged_whole(name: str) -> None:
     ),
     st.sampled_from(["2.18.3", "2.23.4", "2.29.7", "2.30.7", "2.32.3", "2.45.1", None]),
 )
+@pytest.mark.further
 def test_no_environment_breaks_a_check(environment: dict[str, str], nccl: str | None) -> None:
     snapshot = running(environment, nccl)
     broken = [run for check in FAMILY if (run := run_check(check, snapshot)).outcome == "crashed"]

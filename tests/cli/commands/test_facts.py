@@ -70,6 +70,7 @@ def test_data_and_shared_folders_are_looked_at_and_nothing_is_written(tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_a_node_meets_the_policy_that_it_wrote(tmp_path: Path) -> None:
     environ = {"NCCL_DEBUG": "INFO", "NCCL_SOCKET_FAMILY": "AF_INET"}
     written = ncclcheck("facts", "--as-policy", environ=environ)

@@ -88,6 +88,7 @@ def test_a_file_that_cannot_be_written_does_not_keep_one_node_from_starting(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.further
 def test_the_port_of_the_check_can_be_bound_at_once(tmp_path: Path) -> None:
     port = free_port()
     script = tmp_path / "bind.py"

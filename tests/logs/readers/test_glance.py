@@ -60,7 +60,7 @@ def test_each_text_that_a_pattern_needs_passes(pattern: str) -> None:
     assert [text for text in texts if not may_mean_something(text.encode())] == []
 
 
-@pytest.mark.parametrize("pattern", mostly_further(ALL_PATTERNS, len(ALL_PATTERNS) // 4))  # mark.further
+@pytest.mark.parametrize("pattern", mostly_further(ALL_PATTERNS, len(ALL_PATTERNS) // 8))  # mark.further
 def test_each_line_that_a_pattern_matches_passes(pattern: str) -> None:
     @settings(
         max_examples=25,
