@@ -138,10 +138,7 @@ def test_an_administratively_prohibited_port_is_no_route(lab: LabOf) -> None:
     assert max(one.finished.seconds for one in outcomes.values()) <= LONG_BEFORE_S
 
 
-@pytest.mark.parametrize(
-    "mode",
-    mostly_further(["silent", "tcpstore", "banner", "http"], 2),  # mark.further
-)
+@pytest.mark.parametrize("mode", mostly_further(["silent", "tcpstore", "banner", "http"], 2))
 def test_a_foreign_program_on_the_master_port(lab: LabOf, mode: faults.HoldMode) -> None:
     two = lab(2)
     with faults.hold_port(two["node1"], PORT, mode) as holder:

@@ -50,7 +50,7 @@ def names_in(lines: Iterable[Remark]) -> set[str]:
 
 
 def unresolved_hosts(log: Log, lines: Sequence[Event], speakers: Sequence[str]) -> tuple[str, ...]:
-    """Return who asked for a name that did not resolve; where no line tells, the names, if they are few."""
+    """Return who asked for a name that did not resolve, with the name if both are one; else the names, if few."""
     names = sorted(names_in(line for line in lines if isinstance(line, Remark)))
     if names and len(names) <= _FEW_NAMES and any(_BY_SSH.search(line.text) for line in lines):
         return _both_forms(

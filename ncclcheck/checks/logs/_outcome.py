@@ -120,10 +120,10 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
 
     What it did with another setting, which got around the cause, does not count.
     """
-    helped = {remark.place for remark in remarks(log, "workaround", "remedy")}
+    # nor do results of processes that measured each for itself: they are of another measurement than the one asked for
+    helped = {remark.place for remark in (*remarks(log, "workaround", "remedy"), *measured_apart(log))}
     return (
         helped.isdisjoint(suspect.places)
-        and not measured_apart(log)
         and suspect.slug in _ENDS_AT_ONCE
         and bool(suspect.places)
         and all(went_on_after(log, place) for place in suspect.places)

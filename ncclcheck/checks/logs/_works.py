@@ -185,6 +185,7 @@ def shows_work(log: Log) -> bool:
     )
 
 
+@once_per_subject
 def measured_apart(log: Log) -> tuple[Remark, ...]:
     """Return lines of nccl-tests in which two processes that were started together say that they are the same rank.
 
