@@ -1,6 +1,6 @@
 """ncclcheck: are these nodes and this network fit for a multi-node GPU job, and if not, why not.
 
-`ncclcheck.preflight`, `ncclcheck.bench`, `ncclcheck.run` and `ncclcheck.soak` are the commands as functions: see
+`ncclcheck.preflight`, `bench`, `run`, `isolate`, `matrix` and `soak` are the commands as functions: see
 `ncclcheck.api`.
 """
 
@@ -16,7 +16,7 @@ TYPE_CHECKING = (
 if TYPE_CHECKING:
     from typing import Any
 
-    from ncclcheck.api import bench, preflight, run, soak, to_json, to_text
+    from ncclcheck.api import bench, isolate, matrix, preflight, run, soak, to_json, to_text
     from ncclcheck.model.errors import NcclcheckError, UsageError
     from ncclcheck.model.finding import Evidence, Finding, Fix
     from ncclcheck.model.report import Report, Verdict
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "Evidence", "Finding", "Fix", "NcclcheckError", "Report", "UsageError", "Verdict",
-    "__version__", "bench", "preflight", "run", "soak", "to_json", "to_text",
+    "__version__", "bench", "isolate", "matrix", "preflight", "run", "soak", "to_json", "to_text",
 ]  # fmt: skip
 
 _WHERE = {
-    **dict.fromkeys(("bench", "preflight", "run", "soak", "to_json", "to_text"), "ncclcheck.api"),
+    **dict.fromkeys(
+        ("bench", "isolate", "matrix", "preflight", "run", "soak", "to_json", "to_text"), "ncclcheck.api"
+    ),
     **dict.fromkeys(("NcclcheckError", "UsageError"), "ncclcheck.model.errors"),
     **dict.fromkeys(("Evidence", "Finding", "Fix"), "ncclcheck.model.finding"),
     **dict.fromkeys(("Report", "Verdict"), "ncclcheck.model.report"),

@@ -1,4 +1,6 @@
-"""ncclcheck from Python: the commands `preflight`, `bench`, `run` and `soak` as functions that return the report.
+"""ncclcheck from Python: the commands that meet other nodes as functions that return the report.
+
+They are `preflight`, `bench`, `run`, `isolate`, `matrix` and `soak`.
 
     import ncclcheck
 
@@ -187,6 +189,50 @@ def run(
     return _report("run", dict(locals()))
 
 
+def isolate(
+    *,
+    slower_than: str | None = None, size: str | None = None, screen: int | None = None,
+    max_rounds: int | None = None, groups: bool = False, seed: int | None = None,
+    backend: Literal["auto", "nccl", "gloo"] | None = None,
+    nnodes: int | None = None, node_rank: int | None = None, master_addr: str | None = None,
+    master_port: int | None = None, nproc_per_node: int | None = None, hosts: str | None = None,
+    hostfile: FilePath | None = None, ssh: str | None = None, remote_python: FilePath | None = None,
+    env: Several = (), meet_in: FilePath | None = None, key_file: FilePath | None = None,
+    gpus_per_node: int | None = None, code: SeveralPaths = (), data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (), checkpoint: SeveralPaths = (), expect: FilePath | None = None,
+    profile: str | None = None, select: Several = (), ignore: Several = (), demote: Several = (),
+    require: Several = (), fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None, join_timeout: float | None = None, from_: FilePath | None = None,
+) -> Report:  # fmt: skip
+    """Return the report of `ncclcheck isolate`: which nodes or links are slow, hang or fail?
+
+    `slower_than` is per cent as "10%", `size` the bytes of a transfer as "64M". Rounds and what they name are
+    `report.isolation`. Raises UsageError.
+    """
+    return _report("isolate", dict(locals()))
+
+
+def matrix(
+    *,
+    full: bool = False, leaves: bool = False, topology: FilePath | None = None, size: str | None = None,
+    backend: Literal["auto", "nccl", "gloo"] | None = None,
+    nnodes: int | None = None, node_rank: int | None = None, master_addr: str | None = None,
+    master_port: int | None = None, nproc_per_node: int | None = None, hosts: str | None = None,
+    hostfile: FilePath | None = None, ssh: str | None = None, remote_python: FilePath | None = None,
+    env: Several = (), meet_in: FilePath | None = None, key_file: FilePath | None = None,
+    gpus_per_node: int | None = None, code: SeveralPaths = (), data: SeveralPaths = (),
+    shared_dir: SeveralPaths = (), checkpoint: SeveralPaths = (), expect: FilePath | None = None,
+    profile: str | None = None, select: Several = (), ignore: Several = (), demote: Several = (),
+    require: Several = (), fail_on: Literal["error", "warning", "never"] | None = None,
+    timeout: float | None = None, join_timeout: float | None = None, from_: FilePath | None = None,
+) -> Report:  # fmt: skip
+    """Return the report of `ncclcheck matrix`: which nodes talk well, and what does their network look like?
+
+    `size` is the bytes of a transfer as "64M". Rates, leaves and slow paths are `report.matrix`. Raises UsageError.
+    """
+    return _report("matrix", dict(locals()))
+
+
 def soak(
     *,
     duration: str | None = None,
@@ -279,7 +325,7 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
     """Return the options as click would parse them, with the command's own types. Raises UsageError."""
     import click
 
-    from ncclcheck.cli.commands import session, soak
+    from ncclcheck.cli.commands import isolate, matrix, session, soak
     from ncclcheck.cli.usage import one_sentence
     from ncclcheck.model.errors import UsageError
 
@@ -287,6 +333,8 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
         "preflight": session.preflight,
         "bench": session.bench,
         "run": session.run,
+        "isolate": isolate.isolate,
+        "matrix": matrix.matrix,
         "soak": soak.soak,
     }
     context = click.Context(known[command], info_name=f"ncclcheck.{command}")

@@ -15,11 +15,11 @@ import pytest
 import ncclcheck
 from ncclcheck import api
 from ncclcheck.cli import documents
-from ncclcheck.cli.commands import session, soak
+from ncclcheck.cli.commands import isolate, matrix, session, soak
 from tests.cli.command_line import clean_environment, saved_run
 
 # What is of a command and not of a report: where it goes, what is shown, what is started after it.
-ONLY_A_COMMAND_HAS = {"format_", "output", "save", "verbose", "quiet", "apply", "command"}
+ONLY_A_COMMAND_HAS = {"format_", "output", "save", "verbose", "quiet", "apply", "command", "print_"}
 IN_A_JOB = """
 import json, os, sys, threading
 import torch
@@ -41,11 +41,11 @@ dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("name", ["preflight", "bench", "run", "soak"])
+@pytest.mark.parametrize("name", ["preflight", "bench", "run", "isolate", "matrix", "soak"])
 def test_a_function_has_the_options_of_its_command(name: str) -> None:
     function: Any = getattr(ncclcheck, name)
     parameters = inspect.signature(function).parameters
-    command: Any = soak.soak if name == "soak" else getattr(session, name)
+    command: Any = getattr({"isolate": isolate, "matrix": matrix, "soak": soak}.get(name, session), name)
     options = {option.name for option in command.params} - ONLY_A_COMMAND_HAS
     assert set(parameters) == options
     assert all(parameter.kind is inspect.Parameter.KEYWORD_ONLY for parameter in parameters.values())
@@ -89,6 +89,18 @@ def test_a_replay_gives_the_report_of_the_command_and_prints_nothing(
             del check["seconds"]
     assert told == same
     assert f"exit {report.verdict.exit_code}: " in ncclcheck.to_text(report)
+
+
+def test_one_node_alone_has_no_pairs_also_from_python(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    alone = ncclcheck.isolate(select="node-slow", slower_than="20%"), ncclcheck.matrix(select="cell-slow")
+    assert capfd.readouterr() == ("", "")
+    assert [report.verdict.exit_code for report in alone] == [3, 3]
+    assert [report.command for report in alone] == ["isolate", "matrix"]
+    with pytest.raises(ncclcheck.UsageError, match="--full and --leaves"):
+        ncclcheck.matrix(full=True, leaves=True)
 
 
 @pytest.mark.parametrize("is_on", [True, False])

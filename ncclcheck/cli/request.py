@@ -27,15 +27,20 @@ from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench_setup import BenchRequest, Under
-from ncclcheck.model.benchmarks.isolation import IsolateRequest, MatrixScope
+from ncclcheck.model.benchmarks.isolation import (
+    LEAST_EFFECT,
+    LEAST_PAIR_BYTES,
+    MOST_EFFECT,
+    MOST_PAIR_BYTES,
+    IsolateRequest,
+    MatrixScope,
+)
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
-from ncclcheck.model.units import parse_sizes
+from ncclcheck.model.units import parse_part, parse_sizes
 from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.run.options import Command, RunOptions
 
-LEAST_EFFECT_PERCENT, MOST_EFFECT_PERCENT = 3.0, 90.0
-LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
 _USUAL_TIMEOUTS = {
     "preflight": timeouts.PREFLIGHT_TIMEOUT_S,
@@ -107,13 +112,17 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
 
 
 def _with_policy(command: Command, given: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
-    """Return the options with those of the policy's tables [soak] and [try], where the command line says nothing."""
-    is_trying = given.get("try_") or given.get("try_file")
-    section = "soak" if command == "soak" else "try" if is_trying else ""
+    """Return the options, and where they say nothing, what the policy's table of this measurement says."""
+    sections = {
+        "soak": command == "soak",
+        "matrix": command == "matrix",
+        "isolate": command == "isolate" or given.get("isolate"),
+        "try": given.get("try_") or given.get("try_file"),
+    }
     of_policy = {
-        name.removeprefix(f"{section}."): text
-        for name, text in policy.options.items()
-        if name.startswith(f"{section}.")
+        option: text
+        for section, option, text in ((*name.split(".", 1), text) for name, text in policy.options.items())
+        if sections[section]
     }
     return {**given, **{name: text for name, text in of_policy.items() if given.get(name) is None}}
 
@@ -237,13 +246,13 @@ def bench_request(given: Mapping[str, Any]) -> BenchRequest:
 def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateRequest:
     """Return what `isolate` is to ask; after a benchmark also from how many nodes on it is slow."""
     usual = IsolateRequest()
-    percent = _percent(given["slower_than"]) if given.get("slower_than") is not None else None
+    effect = usual.effect if given.get("slower_than") is None else _effect(given["slower_than"])
     size = parse_sizes(given["size"]) if given.get("size") is not None else (usual.most_bytes,)
     if len(size) != 1 or not LEAST_PAIR_BYTES <= size[0] <= MOST_PAIR_BYTES:
         raise UsageError(f"--size {given['size']!r}: expected one size from 64K to 4G")
     seed = given.get("seed")
     return IsolateRequest(
-        usual.effect if percent is None else percent / 100,
+        effect,
         size[0],
         given.get("screen") or usual.screen,
         given.get("max_rounds") or usual.most_rounds,
@@ -259,15 +268,11 @@ def _matrix_scope(given: Mapping[str, Any]) -> MatrixScope:
     return "full" if given.get("full") else "leaves" if given.get("leaves") else "auto"
 
 
-def _percent(text: str) -> float:
-    """Return the number of per cent that `text` gives, with or without the sign. Raises UsageError."""
+def _effect(text: str) -> float:
     try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        value = 0.0
-    if not LEAST_EFFECT_PERCENT <= value <= MOST_EFFECT_PERCENT:
-        raise UsageError(f"--slower-than {text!r}: expected per cent from 3 to 90, for example 10%")
-    return value
+        return parse_part(text, LEAST_EFFECT, MOST_EFFECT)
+    except UsageError as error:
+        raise UsageError(f"--slower-than {error}") from None
 
 
 def _cuda_graph(given: Mapping[str, Any]) -> bool:

@@ -10,6 +10,8 @@ PairOutcome: TypeAlias = Literal["ok", "slow", "hang", "died", "unreachable"]
 MatrixScope: TypeAlias = Literal["auto", "full", "leaves"]
 NodeVerdict: TypeAlias = Literal["slow", "hang", "died", "unreachable", "intermittent"]
 Direction: TypeAlias = Literal["send", "receive", "both"]
+LEAST_EFFECT, MOST_EFFECT = 0.03, 0.9  # what may be asked for
+LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
 
 
 class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -52,7 +52,7 @@ class Policy(Struct, frozen=True, forbid_unknown_fields=True):
     select: tuple[str, ...] = ()
     floors: tuple[Floor, ...] = ()
     expected: Expected = Expected()
-    options: dict[str, str] = {}  # of soak and --try: "soak.drop" -> as it is written
+    options: dict[str, str] = {}  # of what is measured: "soak.drop" -> as it is written
 
 
 def parse_policy(text: str, file: str, profile: str | None = None) -> Policy:
@@ -259,7 +259,7 @@ def _rule(document: _PolicyDocument, table: dict[str, Any], path: Path, kind: Ru
 
 
 def _options(document: _PolicyDocument, table: Mapping[str, Any], path: Path) -> dict[str, str]:
-    """Return what the tables [soak] and [try] say, as it is written."""
+    """Return what the tables of what is measured say, as it is written: `soak.duration` -> 2h."""
     found: dict[str, str] = {}
     for section, kinds in MEASURING.items():
         place, given = (*path, section), table.get(section, {})

@@ -13,6 +13,12 @@ from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ncclcheck import timeouts
+from ncclcheck.model.benchmarks.isolation import (
+    LEAST_EFFECT,
+    LEAST_PAIR_BYTES,
+    MOST_EFFECT,
+    MOST_PAIR_BYTES,
+)
 from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP
 from ncclcheck.model.benchmarks.trials import LEAST_GAIN, MOST_GAIN
 from ncclcheck.model.errors import UsageError
@@ -275,9 +281,21 @@ def _percent(least: float, most: float) -> Kind:
     return Kind(read)
 
 
+def _pair_size(value: Any) -> Wanted:
+    try:
+        pair_bytes = parse_size(value) if isinstance(value, str) else 0
+    except UsageError:
+        pair_bytes = 0
+    if not LEAST_PAIR_BYTES <= pair_bytes <= MOST_PAIR_BYTES:
+        raise WrongValueError('expected a size from 64K to 4G, like "64M"')
+    return Text((value,))
+
+
 # What is measured, where the command line does not say it: section -> option -> kind.
 MEASURING: dict[str, dict[str, Kind]] = {
     "soak": {"duration": Kind(_time), "drop": _percent(LEAST_DROP, MOST_DROP)},
+    "isolate": {"slower_than": _percent(LEAST_EFFECT, MOST_EFFECT), "size": Kind(_pair_size)},
+    "matrix": {"size": Kind(_pair_size)},
     "try": {"gain": _percent(LEAST_GAIN, MOST_GAIN)},
 }
 COUNTS: dict[str, Kind] = {

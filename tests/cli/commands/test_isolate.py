@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ncclcheck.cli.main import run_command
 from ncclcheck.cli.request import run_options
 from ncclcheck.model.errors import UsageError
+from ncclcheck.run.options import Command
 
 
 def test_options_become_a_request() -> None:
@@ -41,6 +45,23 @@ def test_a_benchmark_tests_pairs_only_if_it_is_told_to_and_then_asks_for_the_siz
 def test_what_makes_no_sense_is_refused(given: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"--(slower-than|size)"):
         run_options("isolate", given)
+
+
+def test_a_policy_says_what_the_command_line_does_not(tmp_path: Path) -> None:
+    file = tmp_path / "site.toml"
+    file.write_text('[isolate]\nslower_than = 20\nsize = "16M"\n[matrix]\nsize = "1M"\n')
+    site = {"expect": str(file)}
+    cases: tuple[tuple[Command, dict[str, Any], tuple[float, int]], ...] = (
+        ("isolate", {}, (0.2, 16 << 20)),
+        ("isolate", {"slower_than": "5%"}, (0.05, 16 << 20)),
+        ("bench", {"isolate": True}, (0.2, 16 << 20)),
+        ("matrix", {}, (0.1, 1 << 20)),
+    )
+    for command, given, wanted in cases:
+        request = run_options(command, {**site, **given}).isolate
+        assert request is not None
+        assert (request.effect, request.most_bytes) == wanted
+    assert run_options("bench", site).isolate is None
 
 
 def test_one_node_alone_cannot_be_isolated(

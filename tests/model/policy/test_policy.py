@@ -179,16 +179,28 @@ def test_the_examples_of_the_documentation_are_policies() -> None:
     assert [profile.name for profile in policy.expected.profiles] == ["h200"]
 
 
-def test_options_of_soak_and_try_are_read_strictly_and_a_profile_says_some_instead() -> None:
+def test_options_of_what_is_measured_are_read_strictly_and_a_profile_says_some_instead() -> None:
     text = """[soak]
 duration = "2h"
 drop = "8%"
+[isolate]
+slower_than = "20%"
+size = "16M"
+[matrix]
+size = "1M"
 [try]
 gain = 5
 [profile.long.soak]
 duration = "12h"
 """
-    assert parse_policy(text, "p.toml").options == {"soak.duration": "2h", "soak.drop": "8%", "try.gain": "5"}
+    assert parse_policy(text, "p.toml").options == {
+        "soak.duration": "2h",
+        "soak.drop": "8%",
+        "isolate.slower_than": "20%",
+        "isolate.size": "16M",
+        "matrix.size": "1M",
+        "try.gain": "5",
+    }
     assert parse_policy(text, "p.toml", "long").options["soak.duration"] == "12h"
     assert parse_policy(text, "p.toml", "long").options["soak.drop"] == "8%"
 
@@ -201,10 +213,16 @@ duration = "12h"
         ('[soak]\ndrop = "1%"', "expected per cent from 2 to 90"),
         ("[soak]\ndrops = 5", "did you mean 'drop'"),
         ("[try]\ngain = true", "expected per cent"),
+        ('[isolate]\nslower_than = "2%"', "expected per cent from 3 to 90"),
+        ("[isolate]\nscreen = 2", "slower_than"),
+        ('[isolate]\nsize = "32K"', r"isolate.size = '32K' \(line 2\): expected a size from 64K to 4G"),
+        ("[matrix]\nsize = 65536", "expected a size from 64K to 4G"),
+        ('[matrix]\nsize = "1M-16M"', "expected a size from 64K to 4G"),
+        ('[profile.a]\nhosts = "n*"\n[profile.a.isolate]\nsize = "1M"', "of the whole run"),
         ("soak = 5", "expected a table"),
         ('[profile.a]\nhosts = "n*"\n[profile.a.soak]\ndrop = 5', "of the whole run"),
     ],
 )
-def test_a_wrong_option_of_soak_or_try_is_named(text: str, words: str) -> None:
+def test_a_wrong_option_of_what_is_measured_is_named(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         parse_policy(text, "p.toml")
