@@ -12,7 +12,16 @@ from ncclcheck.model.finding import Fix
 
 _CUDA = re.compile(r"shm\w*\.(?:cc|h):\d{1,6} NCCL WARN Cuda failure '?(?!out of memory)")
 
-_GONE = re.compile(r"attaching to shared memory .{1,200}No such file or directory", re.IGNORECASE)
+_GONE = re.compile(
+    r"(?:attaching to shared memory .{1,200}|shm\w*\.cc:\d{1,6} NCCL WARN Call to open failed: )"
+    r"No such file or directory",
+    re.IGNORECASE,
+)
+
+_OTHER_RANKS = Fix(
+    "read the logs of the other ranks of this node: which of them ended first? If they run in several containers, "
+    "start these with one /dev/shm (docker run --ipc=host or --ipc=container:NAME)"
+)
 
 
 @cause(
@@ -56,13 +65,14 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
             explains=(),
         )
     elif found and all(_GONE.search(remark.text) for remark in found):
-        # Its maker has removed it, or made it elsewhere: NCCL opens what another rank made (shmutils.cc, ncclShmOpen)
+        # Its maker has removed it, or made it elsewhere: NCCL opens what another rank made (shmutils.cc, ncclShmOpen),
+        # so the speaker is not to blame.
         yield suspect(
             "A shared-memory segment of another rank is not there: it ended, or has another /dev/shm.",
             found,
             confidence="possible",
-            hosts=culprits(log, [remark.place for remark in found]),
             explains=(),
+            fixes=(_OTHER_RANKS,),
         )
     elif found:
         certain = any(

@@ -136,3 +136,22 @@ def test_a_requeued_job_that_finished_is_healthy_and_one_that_did_not_is_not() -
     assert explain(f"Training completed successfully.\n{requeued}").outcome != "healthy"
     assert explain(f"{requeued}step 3\n").outcome != "healthy"
     assert explain(f"{_ENDED}Training completed successfully.\n").outcome != "healthy"
+
+
+def test_a_segment_of_another_rank_that_is_gone_is_no_lack_of_room_and_names_no_speaker() -> None:
+    gone = (
+        "g1:10:20 [0] NCCL INFO NCCL version 2.24.3+cuda12.4\n"
+        "g1:10:20 [0] misc/shmutils.cc:93 NCCL WARN Call to open failed: No such file or directory\n"
+        "g1:10:20 [0] misc/shmutils.cc:129 NCCL WARN Error while attaching to shared memory segment "
+        "/dev/shm/nccl-a (size 14156128), error: No such file or directory (2)\n"
+    )
+    result = explain(gone)
+    assert result.outcome == "undetermined"
+    (beside,) = [finding for finding in result.findings if finding.slug == "shm-too-small"]
+    assert (beside.severity, beside.hosts) == ("warning", ())
+    assert "another /dev/shm" in beside.summary
+    assert [fix for fix in beside.fixes if "--shm-size" in fix.text] == []
+    full = gone.replace("open failed: No such file or directory", "fallocate failed: No space left on device")
+    assert_cause(
+        full.replace("No such file or directory (2)", "No space left on device (28)"), "shm-too-small"
+    )
