@@ -8,9 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.lab import faults
 from tests.lab.launched import PORT
 from tests.lab.nodes import PYTHON, Lab
 from tests.test_api import IN_A_JOB
+
+PAIRS = """
+import json, sys
+import ncclcheck
+
+pairs = ncclcheck.isolate(select="node-slow", seed=1)
+leaves = ncclcheck.matrix(select="cell-slow")
+words = {
+    "codes": [pairs.verdict.exit_code, leaves.verdict.exit_code],
+    "pairs": pairs.isolation and pairs.isolation.coverage.pairs_tested,
+    "named": pairs.isolation and len(pairs.isolation.nodes),
+    "cells": leaves.matrix and len(leaves.matrix.cells),
+}
+with open(sys.argv[1], "w") as file:
+    json.dump(words, file)
+"""
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 
@@ -35,3 +52,27 @@ def test_twice_on_two_nodes_and_then_the_job_meets_on_the_same_port(
     told = [json.loads((tmp_path / f"told-by-rank-{node.rank}").read_text()) for node in two.nodes]
     assert told == [{"codes": [0, 0], "nodes": 2, "sum": 2.0}] * 2
     assert two.leftovers() == ()
+
+
+@pytest.mark.further
+@pytest.mark.alone
+def test_pairs_and_leaves_of_three_nodes_one_call_after_the_other(
+    lab: Callable[..., Lab], tmp_path: Path
+) -> None:
+    three = lab(3)
+    for node in three.nodes:
+        faults.shape(node, "100mbit")
+    job = {"WORLD_SIZE": "3", "MASTER_ADDR": three["node1"].address, "MASTER_PORT": str(PORT)}
+    ended = three.run_all(
+        {node: [PYTHON, "-c", PAIRS, str(tmp_path / node.name)] for node in three.nodes},
+        job,
+        env_by_node={node: {"RANK": str(node.rank)} for node in three.nodes},
+        timeout_s=180,
+    )
+    assert [str(finished) for finished in ended.values() if finished.returncode] == []
+    told = [json.loads((tmp_path / node.name).read_text()) for node in three.nodes]
+    of_three_no_leaves_can_be_told = 3
+    assert [words["codes"] for words in told] == [[0, of_three_no_leaves_can_be_told]] * 3, told
+    assert (told[0]["pairs"], told[0]["named"]) == (3, 0)
+    assert told[0]["cells"] > 0
+    assert three.leftovers() == ()
