@@ -29,11 +29,10 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench_setup import BenchRequest, Under
 from ncclcheck.model.benchmarks.isolation import (
     LEAST_EFFECT,
-    LEAST_PAIR_BYTES,
     MOST_EFFECT,
-    MOST_PAIR_BYTES,
     IsolateRequest,
     MatrixScope,
+    parse_pair_size,
 )
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.policy.policy import Policy, parse_policy
@@ -247,13 +246,11 @@ def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateReque
     """Return what `isolate` is to ask; after a benchmark also from how many nodes on it is slow."""
     usual = IsolateRequest()
     effect = usual.effect if given.get("slower_than") is None else _effect(given["slower_than"])
-    size = parse_sizes(given["size"]) if given.get("size") is not None else (usual.most_bytes,)
-    if len(size) != 1 or not LEAST_PAIR_BYTES <= size[0] <= MOST_PAIR_BYTES:
-        raise UsageError(f"--size {given['size']!r}: expected one size from 64K to 4G")
+    size_bytes = usual.most_bytes if given.get("size") is None else _pair_size(given["size"])
     seed = given.get("seed")
     return IsolateRequest(
         effect,
-        size[0],
+        size_bytes,
         given.get("screen") or usual.screen,
         given.get("max_rounds") or usual.most_rounds,
         secrets.randbelow(1 << 31) if seed is None else seed,
@@ -273,6 +270,13 @@ def _effect(text: str) -> float:
         return parse_part(text, LEAST_EFFECT, MOST_EFFECT)
     except UsageError as error:
         raise UsageError(f"--slower-than {error}") from None
+
+
+def _pair_size(text: str) -> int:
+    try:
+        return parse_pair_size(text)
+    except UsageError as error:
+        raise UsageError(f"--size {error}") from None
 
 
 def _cuda_graph(given: Mapping[str, Any]) -> bool:

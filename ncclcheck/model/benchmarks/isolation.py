@@ -6,12 +6,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.model.errors import UsageError
+from ncclcheck.model.units import parse_size
+
 PairOutcome: TypeAlias = Literal["ok", "slow", "hang", "died", "unreachable"]
 MatrixScope: TypeAlias = Literal["auto", "full", "leaves"]
 NodeVerdict: TypeAlias = Literal["slow", "hang", "died", "unreachable", "intermittent"]
 Direction: TypeAlias = Literal["send", "receive", "both"]
 LEAST_EFFECT, MOST_EFFECT = 0.03, 0.9  # what may be asked for
-LEAST_PAIR_BYTES, MOST_PAIR_BYTES = 1 << 16, 1 << 32
+_LEAST_PAIR_BYTES, _MOST_PAIR_BYTES = 1 << 16, 1 << 32
 
 
 class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +31,17 @@ class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
     rings: bool = False
     matrix: MatrixScope | None = None
+
+
+def parse_pair_size(text: str) -> int:
+    """Return the bytes of a transfer, for `most_bytes`. Raises UsageError if `text` is no size from 64K to 4G."""
+    try:
+        size_bytes = parse_size(text)
+    except UsageError:
+        size_bytes = 0
+    if not _LEAST_PAIR_BYTES <= size_bytes <= _MOST_PAIR_BYTES:
+        raise UsageError(f"{text!r}: expected a size from 64K to 4G, for example 64M")
+    return size_bytes
 
 
 class PairRate(Struct, frozen=True, forbid_unknown_fields=True):

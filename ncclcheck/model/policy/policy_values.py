@@ -13,12 +13,7 @@ from packaging.specifiers import InvalidSpecifier, Specifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from ncclcheck import timeouts
-from ncclcheck.model.benchmarks.isolation import (
-    LEAST_EFFECT,
-    LEAST_PAIR_BYTES,
-    MOST_EFFECT,
-    MOST_PAIR_BYTES,
-)
+from ncclcheck.model.benchmarks.isolation import LEAST_EFFECT, MOST_EFFECT, parse_pair_size
 from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP
 from ncclcheck.model.benchmarks.trials import LEAST_GAIN, MOST_GAIN
 from ncclcheck.model.errors import UsageError
@@ -282,12 +277,12 @@ def _percent(least: float, most: float) -> Kind:
 
 
 def _pair_size(value: Any) -> Wanted:
-    try:
-        pair_bytes = parse_size(value) if isinstance(value, str) else 0
-    except UsageError:
-        pair_bytes = 0
-    if not LEAST_PAIR_BYTES <= pair_bytes <= MOST_PAIR_BYTES:
+    if not isinstance(value, str):
         raise WrongValueError('expected a size from 64K to 4G, like "64M"')
+    try:
+        parse_pair_size(value)
+    except UsageError as error:
+        raise WrongValueError(str(error).partition(": ")[2]) from error
     return Text((value,))
 
 

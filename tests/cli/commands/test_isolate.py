@@ -40,10 +40,11 @@ def test_a_benchmark_tests_pairs_only_if_it_is_told_to_and_then_asks_for_the_siz
 
 
 @pytest.mark.parametrize(
-    "given", [{"slower_than": "1%"}, {"slower_than": "fast"}, {"size": "1"}, {"size": "1M-4M"}]
+    "given",
+    [{"slower_than": "1%"}, {"slower_than": "fast"}, {"size": "1"}, {"size": "1M-4M"}, {"size": "large"}],
 )
 def test_what_makes_no_sense_is_refused(given: dict[str, str]) -> None:
-    with pytest.raises(UsageError, match=r"--(slower-than|size)"):
+    with pytest.raises(UsageError, match=r"--(slower-than|size) '.*': expected"):
         run_options("isolate", given)
 
 
