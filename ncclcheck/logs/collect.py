@@ -18,9 +18,10 @@ from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
 from ncclcheck.logs.lines.progress import RECENT, is_progress
-from ncclcheck.logs.lines.raw import Raw, RawWords
+from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.lines.resolve import resolve
-from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, speaker_of
+from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
+from ncclcheck.logs.lines.speakers import Speakers
 from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
 from ncclcheck.logs.nccl_lines.nccl_header import Header, torn_apart
 from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
@@ -38,7 +39,6 @@ MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
 MOST_PROCESSES = 20_000
 MOST_TALKERS = 65_536
 MOST_SHAPES = 200_000
-MOST_SPEAKERS = 8192
 
 _NO_WORDS, _WORDS, _WORKS = 0, 1, 2  # kinds of ordinary lines; `_WORKS`: of a program that works
 _RULES = (b"====", b"----", b"****")  # of tables
@@ -78,7 +78,7 @@ class Collector:
         self._new: tuple[int, bytes] = (0, b"")
         self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
-        self._words: dict[tuple[int, bytes], RawWords] = {}
+        self._speakers = Speakers()
         self._file = ""
         self._number = 0
 
@@ -88,6 +88,7 @@ class Collector:
         """All lines of one file are taken."""
         self._file, self._number = name, 0
         self._talkers.clear()
+        self._speakers.begin_file(name)
         self._meanings.begin_file()
         try:
             for lines in batches:
@@ -125,7 +126,7 @@ class Collector:
             tuple(self._files),
             self._meanings.events,
             list(self._notes.values()),
-            self._words,
+            self._speakers.words,
             self._meanings.dropped,
         )
         return replace(log, works=dict(self._works), news=tuple(self._news))
@@ -135,28 +136,40 @@ class Collector:
         self._looks.refill()
         self._notings.refill()
         self._meetings.refill()
-        ordinary = self._ordinary
+        ordinary, take = self._ordinary, self._speakers.take
         number = self._number
-        for line in lines:
+        is_expecting = self._meanings.is_expecting
+        for line, shape in zip(lines, shapes_of(lines), strict=True):
             number += 1
             position = line.find(_LEVEL)
             if position > 0:
-                if not self._is_known(line, position):
-                    self._number = number
-                    self._odd(line)
-            elif line:
-                shape = shape_of(line)
+                if self._is_known(line, position):
+                    continue
                 self._number = number
-                kind = ordinary.get(shape)
-                if kind is None and self._is_ordinary(line, shape):
-                    kind = self._kind_of_new(line)
-                    if len(ordinary) < MOST_SHAPES:
-                        ordinary[shape] = kind
-                if kind is None:
-                    self._odd(line)
-                else:
-                    self._spoken(line, kind)
+                self._odd(line)
+            elif (kind := ordinary.get(shape)) is not None and not is_expecting:
+                if kind == _WORKS:
+                    self._work.append(number)
+                if kind:
+                    take(line, number)
+                continue
+            elif line:
+                self._number = number
+                self._of_no_known_shape(line, shape)
+            is_expecting = self._meanings.is_expecting
         self._number = number
+
+    def _of_no_known_shape(self, line: bytes, shape: int) -> None:
+        """Take a line that is not NCCL's, and of a shape that was not met, or that may mean something here."""
+        kind = self._ordinary.get(shape)
+        if kind is None and self._is_ordinary(line, shape):
+            kind = self._kind_of_new(line)
+            if len(self._ordinary) < MOST_SHAPES:
+                self._ordinary[shape] = kind
+        if kind is None:
+            self._odd(line)
+        else:
+            self._spoken(line, kind)
 
     def _is_known(self, line: bytes, position: int) -> bool:
         """Return True if this is an INFO line of a known thread and tells nothing new, as nearly all lines do."""
@@ -182,6 +195,8 @@ class Collector:
 
     def _kind_of_new(self, line: bytes) -> int:
         """Return what an ordinary line is whose shape is met for the first time."""
+        if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
+            return _NO_WORDS  # a label without words
         kind = _kind_of(line)
         if kind == _WORDS and _A_WORD(line):
             self._new = (self._number, line)
@@ -194,7 +209,7 @@ class Collector:
         if kind == _WORKS:
             self._work.append(self._number)
         if kind:
-            self._speak(line)
+            self._speakers.take(line, self._number)
 
     # -- lines that may mean something
 
@@ -348,18 +363,6 @@ class Collector:
             return True
         self._meanings.dropped += 1
         return False
-
-    def _speak(self, line: bytes) -> None:
-        """Keep an ordinary line if it is the first or the last of its speaker."""
-        if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
-            return  # a label without words
-        key = (len(self._files), label_of(line))
-        words = self._words.get(key)
-        if words is not None:
-            words.last_number, words.last = self._number, line
-            words.lines += 1
-        elif len(self._words) < MOST_SPEAKERS:
-            self._words[key] = RawWords(self._file, self._number, line)
 
 
 def _is_torn(line: bytes, headers: int) -> bool:

@@ -66,11 +66,11 @@ def resolve(
     files: tuple[LogFile, ...],
     events: Sequence[tuple[Raw, AnyEvent]],
     notes: Sequence[tuple[Raw, Notes]],
-    words: Mapping[tuple[int, bytes], RawWords],
+    words: Sequence[RawWords],
     dropped: int,
 ) -> Log:
     """Return the log, with a rank and a host at every line where anything in the log tells them."""
-    spoken = [_spoken(word) for word in words.values()]
+    spoken = [_spoken(word) for word in words]
     raws = (
         [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]
     )

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _NUMBERS = b"0123456789abcdefABCDEF"
+_TORCH_RANK = re.compile(rb"[ \[]Rank \d{1,6}\]")
 # A time stamp before the speaker's label, perhaps after a launcher's number: no two lines would have the same label.
 _STAMP = re.compile(
+    rb"( {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?)?"
     rb"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T_ ]|\[?(?=\d\d:)|[A-Z][a-z]{2} [ \d]\d )"
     rb"\d\d:\d\d:\d\d[^\s\]]{0,16}\]? ?"
-)
-_LABEL = re.compile(rb"[^:]{0,47}:(?: ?\[rank\d{1,6}\]:){0,2}")
-_TORCH_RANK = re.compile(rb"[ \[]Rank \d{1,6}\]")
-_NUMBER_FIRST = re.compile(rb" {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?")
+).match
+_RANKS = re.compile(rb"(?: ?\[rank\d{1,6}\]:){1,2}").match
+_BEFORE_RANKS = (b"[rank", b" [rank")
+_LONGEST_LABEL = 47  # bytes before the colon
+_DIGITS = b"0123456789"
+_COUNTER = re.compile(
+    rb"(?:step|iter|iteration|epoch|batch|update)s?[ =#_|/(\[]{0,8}\d", re.IGNORECASE
+).search
 
 
 def shape_of(line: bytes, *speaker: object) -> int:
     """Equal for lines (of the same speaker) that differ only in numbers, whether decimal or hexadecimal."""
     bare = line.translate(None, _NUMBERS)
     return hash((bare, *speaker)) if speaker else hash(bare)
+
+
+def shapes_of(lines: list[bytes]) -> Iterable[int]:
+    """Return the shape of each of some lines that have no line feed; much cheaper than to ask for one by one."""
+    return map(hash, b"\n".join(lines).translate(None, _NUMBERS).split(b"\n"))
 
 
 def speaker_of(line: bytes) -> bytes:
@@ -30,25 +42,25 @@ def speaker_of(line: bytes) -> bytes:
 def label_of(line: bytes) -> bytes:
     """Return what tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
 
-    A time stamp is no part of it.
+    A time stamp is no part of it. A progress bar, which counts up before its first colon, has none.
     """
-    match = _LABEL.match(line)
-    if match is None:
-        return b""
-    label = match[0]
-    if not label[-3:-1].isdigit():
-        return label
-    if stamp := _STAMP.match(line):
-        return _label_after(b"", line[stamp.end() : stamp.end() + 128])
-    number = _NUMBER_FIRST.match(line)
-    if number and (stamp := _STAMP.match(line, number.end())):
-        return _label_after(number[0], line[stamp.end() : stamp.end() + 128])
-    return label
+    start, launcher = 0, b""
+    colon = line.find(b":", 0, _LONGEST_LABEL + 1)
+    if colon > 0 and line[colon - 1] in _DIGITS and (stamp := _STAMP(line)):
+        start, launcher = stamp.end(), stamp[1] or b""
+        colon = line.find(b":", start, start + _LONGEST_LABEL + 1)
+    if colon < 0:
+        return launcher
+    end = colon + 1
+    if line.startswith(_BEFORE_RANKS, end) and (ranks := _RANKS(line, end)):
+        end = ranks.end()
+    label = line[start:end]
+    return launcher if b"%" in label else launcher + label
 
 
-def _label_after(before: bytes, rest: bytes) -> bytes:
-    match = _LABEL.match(rest)
-    return before + match[0] if match else before
+def is_counting(label: bytes) -> bool:
+    """Return True if the text before a colon is the number of a step, which is no speaker."""
+    return _COUNTER(label) is not None
 
 
 class Repetitions:

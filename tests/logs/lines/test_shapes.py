@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of
+from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of
 
 
 def test_numbers_of_both_kinds_are_no_part_of_a_shape() -> None:
@@ -12,6 +12,11 @@ def test_numbers_of_both_kinds_are_no_part_of_a_shape() -> None:
     assert shape_of(first) == shape_of(b"AllReduce: opCount 0 sendbuff 0x55e0001 count 1")
     assert shape_of(first) != shape_of(b"AllGather: opCount 1f sendbuff 0x7f12ab count 77")
     assert shape_of(first, "one") != shape_of(first, "another")
+
+
+def test_many_shapes_at_once_are_those_of_each_line() -> None:
+    lines = [b"step 3 of 0x7f", b"", b"\xff\xfe", b"abc"]
+    assert list(shapes_of(lines)) == [shape_of(line) for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +30,9 @@ def test_numbers_of_both_kinds_are_no_part_of_a_shape() -> None:
         (b"17: 2025-03-14T09:41:07.123456Z [rank3]: hello", b"17: [rank3]:"),
         (b"[2025-03-14 09:41:07,123] [rank3]: hello", b"[rank3]:"),
         (b"Mar 14 09:41:07 n1 train[7]: hello", b"n1 train[7]:"),
+        (b"  7: 2025-03-14T09:41:07.123456Z [rank3]: hello", b"  7: [rank3]:"),
         (b"09:41:07 hello", b""),
+        (b" 45%|####  | 9/20 [00:05<01:00]", b""),
         (b"hello", b""),
         (b"", b""),
     ],
