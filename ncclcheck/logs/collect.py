@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
-from ncclcheck.logs.lines.progress import RECENT, is_progress
+from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
@@ -33,16 +33,15 @@ from ncclcheck.model.events import CommInit, Log, LogFile, LogPosition, Remark
 LONGEST_TEXT = 4096  # of a line that is looked at
 KEPT_OF_A_SHAPE = 4  # lines of one speaker that differ in their numbers only
 NOTED_OF_A_SHAPE = 16  # of the INFO lines of one process that it is noted from
-FREELY_LOOKED_AT = 100_000  # lines that may mean something and are looked at closely
-LOOKED_AT_PER_BATCH = 100  # after that: no log takes for ever, and its end is seen all the same
+NOTED_FREELY, NOTED_PER_BATCH = 100_000, 100  # of all processes
+FREELY_LOOKED_AT = 32_000  # lines that may mean something and are looked at closely
+LOOKED_AT_PER_BATCH = 10  # after that: no log takes for ever
+LOOKED_AT_LAST = 500  # and the end of each file is seen all the same
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
 MOST_PROCESSES = 20_000
 MOST_TALKERS = 65_536
-MOST_SHAPES = 200_000
+MOST_SHAPES = 100_000
 
-_NO_WORDS, _WORDS, _WORKS = 0, 1, 2  # kinds of ordinary lines; `_WORKS`: of a program that works
-_RULES = (b"====", b"----", b"****")  # of tables
-_STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
@@ -52,7 +51,8 @@ _HEADERS = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
 _BANNER = b"NCCL version "
 _INFO = b"INFO "
 _REPEATABLE = (NOTED, CLOSELY)
-Talker: TypeAlias = tuple[Raw, Notes | None, Header | None]
+# Of a thread: the notes on its process (None where there are too many), and whether its header could be read.
+Talker: TypeAlias = tuple[Notes | None, bool]
 
 
 class Collector:
@@ -68,8 +68,8 @@ class Collector:
         self._said = Repetitions(KEPT_OF_A_SHAPE, MOST_SHAPES)
         self._worn = Repetitions(MOST_OF_A_SHAPE, MOST_SHAPES)
         self._looks = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
-        self._notings = Allowance(freely_looked_at, LOOKED_AT_PER_BATCH)
-        self._meetings = Allowance(MOST_TALKERS, LOOKED_AT_PER_BATCH)
+        self._notings = Allowance(NOTED_FREELY, NOTED_PER_BATCH)
+        self._meetings = Allowance(MOST_TALKERS, NOTED_PER_BATCH)
         self._ordinary: dict[int, int] = {}
         # the last lines of each file that only a program at work writes, and those of this file
         self._works: dict[str, tuple[int, ...]] = {}
@@ -91,8 +91,12 @@ class Collector:
         self._speakers.begin_file(name)
         self._meanings.begin_file()
         try:
+            last: list[bytes] = []
             for lines in batches:
-                self._scan(lines)
+                self._scan(last)
+                last = lines
+            self._looks.refill(LOOKED_AT_LAST)
+            self._scan(last)
         finally:
             self._end_file()
             self._files.append(LogFile(name, size_bytes, self._number, unread))
@@ -121,7 +125,8 @@ class Collector:
         return bool(self._files) and self._files[-1].name == name and self._files[-1].lines > 0
 
     def log(self) -> Log:
-        """Everything that was taken, with ranks and hosts worked out."""
+        """Everything that was taken, with ranks and hosts worked out; after it nothing more can be taken."""
+        self._forget()
         log = resolve(
             tuple(self._files),
             self._meanings.events,
@@ -130,6 +135,13 @@ class Collector:
             self._meanings.dropped,
         )
         return replace(log, works=dict(self._works), news=tuple(self._news))
+
+    def _forget(self) -> None:
+        """Give back what only reading needs, which is half of the memory, before the rest is worked out."""
+        for known in (self._talkers, self._ordinary, self._meant_nothing):
+            known.clear()
+        for repetitions in (self._noted, self._said, self._worn):
+            repetitions.forget()
 
     def _scan(self, lines: list[bytes]) -> None:
         """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
@@ -141,18 +153,19 @@ class Collector:
         is_expecting = self._meanings.is_expecting
         for line, shape in zip(lines, shapes_of(lines), strict=True):
             number += 1
+            # Of a shape with NCCL's level none is ordinary, so no line of NCCL is taken here.
+            if (kind := ordinary.get(shape)) is not None and not is_expecting:
+                if kind == WORKS:
+                    self._work.append(number)
+                if kind:
+                    take(line, number, shape)
+                continue
             position = line.find(_LEVEL)
             if position > 0:
                 if self._is_known(line, position):
                     continue
                 self._number = number
                 self._odd(line)
-            elif (kind := ordinary.get(shape)) is not None and not is_expecting:
-                if kind == _WORKS:
-                    self._work.append(number)
-                if kind:
-                    take(line, number)
-                continue
             elif line:
                 self._number = number
                 self._of_no_known_shape(line, shape)
@@ -169,7 +182,7 @@ class Collector:
         if kind is None:
             self._odd(line)
         else:
-            self._spoken(line, kind)
+            self._spoken(line, kind, shape)
 
     def _is_known(self, line: bytes, position: int) -> bool:
         """Return True if this is an INFO line of a known thread and tells nothing new, as nearly all lines do."""
@@ -184,7 +197,7 @@ class Collector:
         kind = self._kinds.known.get(shape)
         if kind == MUTE:
             return True
-        notes = talker[1]
+        notes = talker[0]
         if kind == CHANNEL:
             return notes is None or notes.knows_channel(line[start:])
         return kind in _REPEATABLE and self._noted.has_enough(hash((shape, id(notes))))
@@ -196,24 +209,27 @@ class Collector:
     def _kind_of_new(self, line: bytes) -> int:
         """Return what an ordinary line is whose shape is met for the first time."""
         if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
-            return _NO_WORDS  # a label without words
-        kind = _kind_of(line)
-        if kind == _WORDS and _A_WORD(line):
+            return NO_WORDS  # a label without words
+        kind = kind_of(line)
+        if kind == WORDS and _A_WORD(line):
             self._new = (self._number, line)
         return kind
 
-    def _spoken(self, line: bytes, kind: int) -> None:
+    def _spoken(self, line: bytes, kind: int, shape: int) -> None:
         """Take an ordinary line: a part of a traceback, or output of the program."""
         if self._meanings.is_expecting and self._meanings.in_traceback(self._raw(line)):
             return
-        if kind == _WORKS:
+        if kind == WORKS:
             self._work.append(self._number)
         if kind:
-            self._speakers.take(line, self._number)
+            self._speakers.take(line, self._number, shape)
 
     # -- lines that may mean something
 
     def _odd(self, line: bytes) -> None:
+        if not self._looks.is_left:
+            self._meanings.dropped += 1
+            return
         if b"\r" in line:
             parts = [part for part in line.split(b"\r") if part.strip()]
             if len(parts) > 1:
@@ -238,9 +254,9 @@ class Collector:
         name = _name_before(line, position) if position > 0 else b""
         if name:
             talker = self._talkers.get(name) or self._new_talker(name, line, position)
-            if talker is not None and talker[2] is not None:
+            if talker is not None and talker[1]:
                 if line.startswith(_INFO, position + 5):
-                    self._info(line, position, shape_of(line[position + 10 :]), talker)
+                    self._info(line, position, shape_of(line[position + 10 :]), talker[0])
                 else:
                     self._nccl(line, position, name)
                 return
@@ -251,7 +267,7 @@ class Collector:
         shape = shape_of(line[:1024], self._file, speaker_of(line))
         if self._said.is_one_more(shape):
             if (kind := self._meant_nothing.get(shape)) is not None:
-                self._spoken(line, kind)
+                self._spoken(line, kind, shape)
             return
         if not self._may_look():
             return
@@ -261,7 +277,7 @@ class Collector:
             kind = self._kind_of_new(line)
             if len(self._meant_nothing) < MOST_SHAPES:
                 self._meant_nothing[shape] = kind
-            self._spoken(line, kind)
+            self._spoken(line, kind, shape)
 
     def _raw(self, line: bytes) -> Raw:
         prefix = parse_prefix(line[:LONGEST_TEXT].decode("utf-8", "replace"))
@@ -271,13 +287,14 @@ class Collector:
         """Return who a thread is that speaks for the first time in this file, and the notes on its process."""
         if not self._meetings.take():
             return None
-        talker = self._talker(line, position)
+        _, notes, header = self._talker(line, position)
+        talker = notes, header is not None
         if len(self._talkers) >= MOST_TALKERS:
             self._talkers.clear()
         self._talkers[name] = talker
         return talker
 
-    def _talker(self, line: bytes, position: int) -> Talker:
+    def _talker(self, line: bytes, position: int) -> tuple[Raw, Notes | None, Header | None]:
         """Who speaks on this line, by what stands before NCCL's level."""
         text = line[max(position - 1100, 0) : position].decode("utf-8", "replace")
         header = parse_header(text)
@@ -291,14 +308,13 @@ class Collector:
         entry = self._notes.get(pair)
         return raw, entry[1] if entry else None, header
 
-    def _info(self, line: bytes, position: int, shape: int, talker: Talker) -> None:
+    def _info(self, line: bytes, position: int, shape: int, notes: Notes | None) -> None:
         """Take an INFO line of a known speaker that can match a pattern or describe its process."""
-        _, notes, header = talker
         message = line[position + 10 :].rstrip(b"\r")
         if b"\r" in message:
             self._odd(line)
             return
-        if header is None or (_LEVEL in message and _is_torn(message, 1)):
+        if _LEVEL in message and _is_torn(message, 1):
             if notes is not None and message.startswith(_BANNER):  # no torn line: rank 0 says its version so
                 notes.info(message[:LONGEST_TEXT].decode("utf-8", "replace"))
             self._torn(line, shape)
@@ -368,13 +384,6 @@ class Collector:
 def _is_torn(line: bytes, headers: int) -> bool:
     """Return True if so many of NCCL's headers stand in the line; `NCCL Dev 0` is no header."""
     return sum(map(line.count, _HEADERS)) >= headers
-
-
-def _kind_of(line: bytes) -> int:
-    """Return what an ordinary line is: of a table or a native stack, words, or words of a program that works."""
-    if line[-4:] in _RULES or _STACK(line):
-        return _NO_WORDS
-    return _WORKS if is_progress(line) else _WORDS
 
 
 def _name_before(line: bytes, position: int) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import ncclcheck
 from ncclcheck.checks.logs._causes import seen
-from ncclcheck.checks.logs._outcome import Explained
+from ncclcheck.checks.logs._outcome import Explained, not_looked_at
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.logs.used import used
 from ncclcheck.model.events import Log
@@ -72,6 +72,8 @@ def _reasons(log: Log, runs: Sequence[CheckRun], explained: Explained) -> Iterat
     for file in log.files:
         if file.unread:
             yield f"{file.name} was not read to its end: {file.unread}"
+    if log.dropped and not_looked_at(log) not in explained.reason:
+        yield not_looked_at(log)
     for run in runs:
         if run.outcome == "crashed":
             yield f"the check {run.slug} crashed, which is a bug in ncclcheck: {run.reason}"

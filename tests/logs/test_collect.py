@@ -76,6 +76,26 @@ def test_the_end_of_an_endless_stream_of_errors_is_seen() -> None:
     assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in collector.log().events)
 
 
+def test_the_end_is_seen_also_below_more_errors_than_other_parts_of_a_log_get() -> None:
+    words = ["".join(word).encode() for word in product("ghij", repeat=5)]
+    noise = [b"error %s" % word for word in words]
+    collector = Collector(freely_looked_at=100)
+    out_of_memory = b"[rank5]: torch.OutOfMemoryError: CUDA out of memory."
+    collector.read("x", [noise[:500], noise[500:900], [*noise[900:1000], out_of_memory]])
+    log = collector.log()
+    assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in log.events)
+    assert log.dropped > 0
+
+
+def test_the_bars_of_a_job_that_works_use_up_no_look() -> None:
+    bars = [b"  %d%%|##        | %d/900 [00:%02d<01:00, 1.2it/s]" % (n // 9, n, n % 60) for n in range(900)]
+    collector = Collector(freely_looked_at=20)
+    collector.read("x", [bars, [b"[rank5]: torch.OutOfMemoryError: CUDA out of memory."], bars, bars])
+    log = collector.log()
+    assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in log.events)
+    assert log.dropped == 0
+
+
 def test_a_progress_bar_is_one_line_of_which_the_last_state_counts() -> None:
     log = read("a:   1%|\ra:  50%|\ra:  99%|\n")
     assert [(word.last.line, word.last_text) for word in log.words] == [(1, " 99%|")] or log.words[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.checks.logs._outcome import explained
 from ncclcheck.checks.registry import Selection, run_checks
@@ -12,8 +13,8 @@ from ncclcheck.report.explain import explain_report
 from tests.checks.logs.explaining import read
 
 
-def report_on(text: str) -> Report:
-    log = read(text)
+def report_on(text: str, *, dropped: int = 0) -> Report:
+    log = replace(read(text), dropped=dropped)
     runs = run_checks(Snapshot(nodes=(), log=log), Selection(), "log")
     return explain_report(log, runs, explained(log, runs), created="now", elapsed_s=0.0)
 
@@ -31,6 +32,13 @@ def test_the_verdict(text: str, status: str, code: int) -> None:
     verdict = report_on(text).verdict
     assert (verdict.status, verdict.exit_code) == (status, code)
     assert verdict.reasons
+
+
+@pytest.mark.parametrize(("text", "code"), [("training finished\n", 3), ("ValueError: x\n", 1)])
+def test_a_log_of_which_lines_were_not_looked_at_is_not_fine_and_says_so(text: str, code: int) -> None:
+    verdict = report_on(text, dropped=12).verdict
+    assert verdict.exit_code == code
+    assert " ".join(verdict.reasons).count("12 lines that may mean something were not looked at") == 1
 
 
 def test_what_shows_no_sign_in_a_log_claims_no_more() -> None:

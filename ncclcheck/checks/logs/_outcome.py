@@ -60,7 +60,19 @@ class Explained(Struct, frozen=True):
 
 
 def explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
-    """Return the verdict on a log, from the runs of all causes over it."""
+    """Return the verdict on a log, from the runs of all causes over it. What was not looked at was not fine."""
+    found = _explained(log, runs)
+    if found.outcome == "healthy" and log.dropped:
+        return Explained("undetermined", found.findings, f"{found.reason}, but {not_looked_at(log)}")
+    return found
+
+
+def not_looked_at(log: Log) -> str:
+    """Return a sentence about the lines that were too many."""
+    return f"{log.dropped} lines that may mean something were not looked at: too many such lines stand before them"
+
+
+def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     suspects = [finding for run in runs for finding in run.findings if isinstance(finding, Suspect)]
     open_question = [suspect for suspect in suspects if suspect.slug == UNDETERMINED]
     ranked = ranking(log, [suspect for suspect in suspects if suspect.slug != UNDETERMINED])

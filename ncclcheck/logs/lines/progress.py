@@ -1,13 +1,17 @@
-"""Lines that only a program that works writes: steps, losses, rates, results of a benchmark, answered requests.
+"""What an ordinary line is: words, none, or what only a program that works writes.
 
-Such a line is no proof that the job ended well. But what went wrong before several of them did not end the job, and a
-log with words of the program and not one of them does not show that it worked.
+Work shows in steps, losses, rates, results of a benchmark, answered requests. Such a line does not prove that the job
+ended well. But what went wrong before several of them did not end the job, and a log with words of the program and not one
+of them does not show that it worked.
 """
 
 from __future__ import annotations
 
 import re
 
+NO_WORDS, WORDS, WORKS = 0, 1, 2  # `NO_WORDS`: of a table or a native stack; `WORKS`: of a program that works
+_RULES = (b"====", b"----", b"****")  # of tables
+_STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _LONGEST = 600  # bytes of a line, at its end, that are searched: a progress bar is drawn over itself
 RECENT = 3  # so many after a line show that the program went on after it
 _PROGRESS = re.compile(
@@ -37,3 +41,10 @@ def is_progress(line: bytes) -> bool:
     """Return True if a program that works says how far it is, and nothing else."""
     end = line[-_LONGEST:]
     return _PROGRESS.search(end) is not None and _TROUBLE.search(end) is None
+
+
+def kind_of(line: bytes) -> int:
+    """Return NO_WORDS, WORDS or WORKS."""
+    if line[-4:] in _RULES or _STACK(line):
+        return NO_WORDS
+    return WORKS if is_progress(line) else WORDS

@@ -30,7 +30,7 @@ def shape_of(line: bytes, *speaker: object) -> int:
 
 def shapes_of(lines: list[bytes]) -> Iterable[int]:
     """Return the shape of each of some lines that have no line feed; much cheaper than to ask for one by one."""
-    return map(hash, b"\n".join(lines).translate(None, _NUMBERS).split(b"\n"))
+    return map(hash, b"\n".join(lines).translate(None, _NUMBERS).split(b"\n")) if lines else ()
 
 
 def speaker_of(line: bytes) -> bytes:
@@ -58,6 +58,11 @@ def label_of(line: bytes) -> bytes:
     return launcher if b"%" in label else launcher + label
 
 
+def has_no_numbers(label: bytes) -> bool:
+    """Return True if nothing in it is left out of a shape: all lines of one shape have that label, or none."""
+    return label.translate(None, _NUMBERS) == label
+
+
 def is_counting(label: bytes) -> bool:
     """Return True if the text before a colon is the number of a step, which is no speaker."""
     return _COUNTER(label) is not None
@@ -69,6 +74,10 @@ class Repetitions:
     def __init__(self, enough: int, most: int) -> None:
         self._counts: dict[int, int] = {}
         self._enough, self._most = enough, most
+
+    def forget(self) -> None:
+        """Forget all of them."""
+        self._counts.clear()
 
     def has_enough(self, shape: int) -> bool:
         """Return True if enough of that shape were met."""
@@ -90,9 +99,14 @@ class Allowance:
     def __init__(self, freely: int, per_batch: int) -> None:
         self._left, self._per_batch = freely, per_batch
 
-    def refill(self) -> None:
-        """Begin a batch: allow at least its share of lines."""
-        self._left = max(self._left, self._per_batch)
+    @property
+    def is_left(self) -> bool:
+        """Return True while one more may be looked at."""
+        return self._left > 0
+
+    def refill(self, lines: int = 0) -> None:
+        """Begin a batch: allow at least its share of lines, or so many."""
+        self._left = max(self._left, self._per_batch, lines)
 
     def take(self) -> bool:
         """Return True if one more may be looked at."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from ncclcheck.logs.lines.raw import RawWords
-from ncclcheck.logs.lines.shapes import is_counting, label_of
+from ncclcheck.logs.lines.shapes import has_no_numbers, is_counting, label_of
 
 MOST_SPEAKERS = 8192
-_MOST_STEMS = 8192
-_DIGITS = b"0123456789"
+_MOST_SHAPES = 8192
 
 
 class Speakers:
@@ -16,7 +15,7 @@ class Speakers:
     def __init__(self) -> None:
         self.words: list[RawWords] = []
         self._here: dict[bytes, RawWords] = {}
-        self._counting: dict[bytes, bool] = {}  # labels without their digits: do they count steps?
+        self._labels: dict[int, bytes] = {}  # of a shape, where no number is part of the label
         self._file = ""
 
     def begin_file(self, name: str) -> None:
@@ -24,28 +23,29 @@ class Speakers:
         self._file = name
         self._here = {}
 
-    def take(self, line: bytes, number: int) -> None:
-        """Take an ordinary line."""
-        label = label_of(line)
+    def take(self, line: bytes, number: int, shape: int) -> None:
+        """Take an ordinary line of that shape."""
+        label = self._labels.get(shape)
+        if label is None:
+            label = label_of(line)
+            if not label or label not in self._here:
+                label = self._named(label, shape)
         words = self._here.get(label)
         if words is None:
-            label = self._without_counters(label)
-            words = self._here.get(label)
-            if words is None:
-                self._begin(label, line, number)
-                return
+            self._begin(label, line, number)
+            return
         words.last_number = number
         words.last = line
         words.lines += 1
 
-    def _without_counters(self, label: bytes) -> bytes:
-        stem = label.translate(None, _DIGITS)
-        is_counter = self._counting.get(stem)
-        if is_counter is None:
-            is_counter = is_counting(label)
-            if len(self._counting) < _MOST_STEMS:
-                self._counting[stem] = is_counter
-        return b"" if is_counter else label
+    def _named(self, label: bytes, shape: int) -> bytes:
+        """Return the label of a line, and remember it of its shape where all lines of that shape have it."""
+        is_of_its_shape = has_no_numbers(label)
+        if is_counting(label):
+            label, is_of_its_shape = b"", True
+        if is_of_its_shape and len(self._labels) < _MOST_SHAPES:
+            self._labels[shape] = label
+        return label
 
     def _begin(self, label: bytes, line: bytes, number: int) -> None:
         if len(self.words) < MOST_SPEAKERS:

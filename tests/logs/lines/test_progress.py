@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.logs.lines.progress import is_progress
+from ncclcheck.logs.lines.progress import NO_WORDS, WORDS, WORKS, is_progress, kind_of
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,16 @@ def test_a_step_a_rate_or_an_answer_shows_work(line: bytes) -> None:
 )
 def test_words_a_start_or_trouble_show_none(line: bytes) -> None:
     assert not is_progress(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b"+-----------+------------", NO_WORDS),
+        (b"frame #3: c10d::ProcessGroupNCCL::abort()", NO_WORDS),
+        (b"loading the model", WORDS),
+        (b"step 7 loss 2.5", WORKS),
+    ],
+)
+def test_tables_and_stacks_have_no_words_of_the_program(line: bytes, kind: int) -> None:
+    assert kind_of(line) == kind

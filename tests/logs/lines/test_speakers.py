@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ncclcheck.logs.lines.shapes import shape_of
 from ncclcheck.logs.lines.speakers import MOST_SPEAKERS, Speakers
 
 
@@ -9,7 +10,7 @@ def _spoken(*lines: bytes) -> list[tuple[bytes, bytes, int]]:
     speakers = Speakers()
     speakers.begin_file("train.log")
     for number, line in enumerate(lines, 1):
-        speakers.take(line, number)
+        speakers.take(line, number, shape_of(line))
     return [(words.first, words.last, words.lines) for words in speakers.words]
 
 
@@ -18,6 +19,10 @@ def test_the_first_and_the_last_line_of_each_speaker_are_kept() -> None:
         (b"[rank0]: one", b"[rank0]: three", 2),
         (b"[rank1]: two", b"[rank1]: two", 1),
     ]
+
+
+def test_hosts_that_differ_in_letters_of_hexadecimal_numbers_only_are_two_speakers() -> None:
+    assert len(_spoken(b"node-a: hello", b"node-b: hello", b"node-a: hello")) == 2
 
 
 def test_a_number_of_a_step_is_no_speaker() -> None:
@@ -34,7 +39,7 @@ def test_a_speaker_of_one_file_does_not_go_on_in_the_next() -> None:
     speakers = Speakers()
     for name in ("a.log", "b.log"):
         speakers.begin_file(name)
-        speakers.take(b"node1: hello", 7)
+        speakers.take(b"node1: hello", 7, shape_of(b"node1: hello"))
     assert [(words.file, words.lines) for words in speakers.words] == [("a.log", 1), ("b.log", 1)]
 
 
