@@ -1,8 +1,8 @@
 """What an ordinary line is: words, none, or what only a program that works writes.
 
-Work shows in steps, losses, rates, results of a benchmark, answered requests. Such a line does not prove that the job
-ended well. But what went wrong before several of them did not end the job, and a log with words of the program and not one
-of them does not show that it worked.
+Work shows in steps, losses, rates, results of a benchmark, answered requests. Such a line does not prove that the
+job ended well. But what went wrong before several of them did not end the job, and a log with words of the program
+and not one of them does not show that it worked.
 """
 
 from __future__ import annotations
