@@ -10,6 +10,7 @@ from functools import cache
 from tests.logs.rounds import Answer, HeldOut, answer, held_out, names_the_culprit, rounds
 
 RIGHT, CONFIDENT_WRONG, CULPRIT, CERTAIN = 0.90, 0.02, 0.85, 0.98
+NOBODY = 0.50  # elsewhere who spoke the lines is named, as a place to look
 
 
 @cache
@@ -36,7 +37,8 @@ def test_no_failed_job_is_called_fine() -> None:
     assert [
         log.name
         for log, given in answers()
-        if given.cause in ("healthy", "nothing") and "healthy" not in log.causes
+        if (given.cause == "healthy" and "healthy" not in log.causes)
+        or (given.cause == "nothing" and log.causes != ("undetermined",))  # exit 3: it cannot tell
     ] == []
 
 
@@ -44,14 +46,16 @@ def test_no_healthy_log_has_an_error() -> None:
     assert [log.name for log, given in answers() if log.causes == ("healthy",) and given.errors] == []
 
 
-def test_the_culprit_is_named() -> None:
-    wrong = [
-        (log.name, given.hosts)
-        for log, given in answers()
-        if log.culprits is not None and not names_the_culprit(log, given)
-    ]
-    asked = sum(log.culprits is not None for log, _ in answers())
-    assert len(wrong) <= (1 - CULPRIT) * asked, wrong
+def test_the_culprit_is_named_where_the_log_shows_one() -> None:
+    asked = [(log, given) for log, given in answers() if log.culprits]
+    wrong = [(log.name, given.hosts) for log, given in asked if not names_the_culprit(log, given)]
+    assert len(wrong) <= (1 - CULPRIT) * len(asked), wrong
+
+
+def test_often_nobody_is_named_where_the_log_shows_no_culprit() -> None:
+    asked = [(log, given) for log, given in answers() if log.culprits == frozenset()]
+    innocent = [(log.name, given.hosts) for log, given in asked if not names_the_culprit(log, given)]
+    assert len(innocent) <= (1 - NOBODY) * len(asked), innocent
 
 
 def test_what_is_called_certain_is_right() -> None:

@@ -9,6 +9,8 @@ from ncclcheck.checks.logs._view import remarks, troubles
 from ncclcheck.model.events import CommInit, Log, Remark
 from ncclcheck.model.finding import Fix
 
+_TWO = 2
+
 
 @cause(
     "NC915",
@@ -64,6 +66,16 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
         )
+    elif signs := _strange_words_of_two_versions(log):
+        banners = remarks(log, "nccl-banner")
+        yield suspect(
+            f"Two NCCL versions started together ({', '.join(sorted(_of_banners(banners)))}), and their words to each "
+            "other do not fit.",
+            [*signs, *banners],
+            confidence="likely",
+            at=signs[0].place,
+            explains=("port-scanner", "ifname-missing", "rank-exception", "world-size-mismatch"),
+        )
     elif truncated:
         # Several hosts told the same version, or they are on different networks: then that is not it.
         networks = {process.network for process in log.processes if process.network}
@@ -74,6 +86,28 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             truncated,
             confidence="possible" if told_apart else "likely",
         )
+
+
+def _strange_words_of_two_versions(log: Log) -> list[Remark]:
+    """Return NCCL's warnings of words that make no sense, where two versions began and nothing failed between them."""
+    banners = remarks(log, "nccl-banner")
+    wrong_types = [remark for remark in remarks(log, "wrong-magic") if "wrong type" in remark.text]
+    signs = [*remarks(log, "bad-family"), *wrong_types]
+    if not signs or len(_of_banners(banners)) < _TWO:
+        return []
+    first = signs[0].place
+    before = [
+        banner for banner in banners if banner.place.file == first.file and banner.place.line < first.line
+    ]
+    failed = [event.place.line for event in troubles(log) if event.place.file == first.file]
+    begun = max((line for line in failed if line < first.line), default=0)
+    return (
+        signs if len(_of_banners([banner for banner in before if banner.place.line > begun])) >= _TWO else []
+    )
+
+
+def _of_banners(banners: Sequence[Remark]) -> set[str]:
+    return {banner.values.get("nccl", "") for banner in banners} - {""}
 
 
 def past_the_start(log: Log, truncated: Sequence[Remark]) -> tuple[CommInit, ...]:

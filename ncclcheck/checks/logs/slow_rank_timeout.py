@@ -11,17 +11,20 @@ from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, R
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
+_SHOWN = 8  # processes in the summary
 _ENOUGH_TO_COUNT = 3  # ranks that waited, to tell from them how many there are
 _NOT_PASSED = re.compile(
     r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
 )
+_ZERO_DID_NOT_ANSWER = "received errors while waiting for send/recv from rank 0"
+_TASK = re.compile(r"/task:(?P<task>\d{1,6})\b")
 _DESYNC = re.compile(
     r"\[(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200})\] (?:finished collective #\d+, but didn't join|"
     r"are the lagging ranks)"
 )
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
-    r"encod|index|wrote|assembl|snapshot"
+    r"encod|index|scanning|wrote|assembl|snapshot"
     r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|"
     r"generating|running tokenizer",
     re.IGNORECASE,
@@ -87,7 +90,13 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         for remark in (*remarks(log, "busy-word"), *filter(_begins_work, remarks(log, "finished")))
         if remark.place.rank not in waiting
     ]
-    numbered = [*_named_by_barrier(log), *_named_by_torch(log), *_behind_by_number(log, late)][:1]
+    numbered = [
+        *_named_by_barrier(log),
+        *_named_by_jax(log),
+        *_named_by_torch(log),
+        *_behind_by_number(log, late),
+        *_hung_itself(log, absent),
+    ][:1]
     if numbered:
         yield from numbered
         return
@@ -177,6 +186,9 @@ def _waited_for_id(log: Log) -> Iterator[Suspect]:
 def _named_by_barrier(log: Log) -> Iterator[Suspect]:
     """Yield the ranks that monitored_barrier names: they did not come."""
     told = remarks(log, "monitored-barrier")
+    if not any(_NOT_PASSED.search(remark.text) for remark in told):
+        yield from _did_not_answer(log, [remark for remark in told if _ZERO_DID_NOT_ANSWER in remark.text])
+        return
     ranks = sorted(
         {
             int(number)
@@ -193,6 +205,53 @@ def _named_by_barrier(log: Log) -> Iterator[Suspect]:
             told,
             confidence="likely",
             hosts=named,
+            fixes=_STRAGGLER_FIXES,
+        )
+
+
+def _did_not_answer(log: Log, told: Sequence[Remark]) -> Iterator[Suspect]:
+    """Yield rank 0, which answers all others and names who is late, where they timed out and it said nothing."""
+    gave_up = [timeout for timeout in timeouts(log) if timeout.layer == "gloo"]
+    if told and gave_up and all(event.place.rank != 0 for event in (*told, *gave_up)):
+        yield suspect(
+            "Rank 0 did not answer the others in a monitored barrier until they timed out.",
+            [*told, *gave_up],
+            confidence="likely",
+            hosts=("rank 0",),
+            fixes=_STRAGGLER_FIXES,
+        )
+
+
+def _named_by_jax(log: Log) -> Iterator[Suspect]:
+    """Yield the tasks that JAX's coordination service names: they did not come to a barrier."""
+    over, late = remarks(log, "task-barrier"), remarks(log, "late-task")
+    ranks = sorted(
+        {
+            int(match["task"])
+            for remark in late
+            for match in _TASK.finditer(remark.values.get("tasks") or remark.text)
+        }
+    )
+    if over and ranks:
+        yield suspect(
+            f"Of JAX, {', '.join(f'process {rank}' for rank in ranks[:_SHOWN])} did not come to a barrier in time.",
+            [*over, *late],
+            confidence="likely",
+            hosts=tuple(f"rank {rank}" for rank in ranks),
+            fixes=_STRAGGLER_FIXES,
+        )
+
+
+def _hung_itself(log: Log, absent: Sequence[int]) -> Iterator[Suspect]:
+    """Yield the only rank that did not wait, where its own heartbeat monitor says that it hung."""
+    told = [remark for remark in remarks(log, "hang") if remark.place.rank in absent]
+    if len(absent) == 1 and told:
+        yield suspect(
+            f"All ranks but rank {absent[0]} waited in a collective until they timed out, and rank {absent[0]} says "
+            "that its own threads hung.",
+            [*told, *timeouts(log)],
+            confidence="likely",
+            hosts=culprits(log, [told[0].place]),
             fixes=_STRAGGLER_FIXES,
         )
 

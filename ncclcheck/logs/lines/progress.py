@@ -22,7 +22,7 @@ _PROGRESS = re.compile(
     rb"|\(tokens?/s\): (?!0\.0)\d|\bcheckpoints? saved\b|\btokens seen: [1-9]"
     rb"|(?<![\d.])(?!0%)\d{1,3}%\|"
     rb"|(?!0\.0{1,9}\b)(?<![\d.])\d{1,5}(?:\.\d{1,9})? ?it/s"  # of more: bytes of a download
-    rb"|(?!0\.0{1,9}\b)(?<![\d.])\d{1,12}(?:\.\d{1,9})? ?(?:s/it|img/s|imgs/s|images/sec|samples/s|"
+    rb"|(?!0\.0{1,9}\b)(?<![\d.])(?<![<>] )\d{1,12}(?:\.\d{1,9})? ?(?:s/it|img/s|imgs/s|images/sec|samples/s|"
     rb"tokens?/s|toks?/s|steps?/s|examples/s|TFLOP|GB/s|GBps|MB/s|Gbps)|\b(?:images|samples|tokens)/sec: \d"
     rb"|^ {2,16}\d{1,14} {1,16}\d{1,14} {1,12}(?:float|half|bfloat16|u?int\d|double|fp8)"
     rb"|\"(?:POST|PUT) [^\" ]{1,200} HTTP/[12](?:\.[01])?\"[ :]{1,3}200\b"

@@ -207,6 +207,19 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (r"\[missing ranks: ?(?P<missing>[\d, ]{1,255})\]|\[ready ranks: ?(?P<ready>[\d, ]{1,255})\]",),
         alarms=False,
     ),
+    Topic(
+        "late-task",  # of JAX: who did not come to a barrier, one to a line below it (coordination_service.cc)
+        (
+            r"^/job:\w{1,64}/replica:\d{1,6}/task:(?P<task>\d{1,6})\s*$",
+            r"[Tt]imed out (?:waiting for \d{1,6} task\(s\)|task names): ?(?P<tasks>/job:\w{1,64}/[^ ]{1,200})",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "task-barrier",
+        (r"\bBarrier (?:\S{1,200} )?timed out\.(?! (?:Barrier_id|Id): PjRT_Client_Connect)",),
+        ends_the_job=True,
+    ),
     Topic("no-threads", (r"Resource temporarily unavailable|can't start new thread",)),
     Topic("xla-failed", (r"NCCL operation nccl\w{1,40}.{0,80} failed",)),
 )

@@ -34,6 +34,7 @@ def test_a_step_a_rate_or_an_answer_shows_work(line: bytes) -> None:
         b'INFO:     10.9.0.2:40111 - "GET /health HTTP/1.1" 200 OK',
         b"Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s",
         b"step 7 failed: timed out",
+        b"(should be > 40 GB/s here)",
         b"/data/step-100/model.bin",
         b"step " * 10_000,
     ],
