@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec import Struct
 
 from tests.lab.nodes import Lab
 from tests.lab.process import wait_all
@@ -102,36 +103,49 @@ def test_the_batch_script_checks_and_trains(
     assert "watched alone" not in said
 
 
+class Measures(Struct, frozen=True):
+    """What a batch script is told here, the files that it leaves, and words that it says."""
+
+    settings: dict[str, str]
+    leaves: tuple[str, ...]
+    says: str
+    nodes: int = 2
+
+
+MEASURING = {
+    "soak.sbatch": Measures(
+        {"DURATION": "30s", "EVERY": "1s"}, ("soak-*.html", "soak-soak/blocks.jsonl"), "soak: "
+    ),
+    "try.sbatch": Measures(
+        {"SIZES": "64K", "ARMS": "GLOO_SOCKET_IFNAME=eth0"},
+        ("try-*.json", "tuner-*.csv"),
+        "GLOO_SOCKET_IFNAME=eth0",
+    ),
+    "isolate.sbatch": Measures({"SIZE": "256K"}, ("isolate-*.json", "isolate-*.html"), "isolate: "),
+    "matrix.sbatch": Measures({"SIZE": "256K"}, ("matrix-*.html", "hosts-*"), "matrix: ", nodes=4),
+    "mesh.sbatch": Measures({"MESH": "dp=2", "SIZES": "64K"}, ("placement-*.json", "mesh-*.html"), "dp"),
+}
+
+
 @pytest.mark.further
-@pytest.mark.parametrize(
-    ("script", "settings", "leaves"),
-    [
-        ("soak.sbatch", {"DURATION": "30s", "EVERY": "1s"}, ("soak-*.html", "soak-soak/blocks.jsonl")),
-        ("try.sbatch", {"SIZES": "64K", "ARMS": "GLOO_SOCKET_IFNAME=eth0"}, ("try-*.json", "tuner-*.csv")),
-    ],
-)
+@pytest.mark.parametrize("script", MEASURING)
 def test_the_batch_script_measures(
-    lab: Callable[..., Lab],
-    slurm: Callable[..., Slurm],
-    tmp_path: Path,
-    script: str,
-    settings: dict[str, str],
-    leaves: tuple[str, ...],
+    lab: Callable[..., Lab], slurm: Callable[..., Slurm], tmp_path: Path, script: str
 ) -> None:
-    two = lab(2)
-    cluster = slurm(two)
+    told = MEASURING[script]
+    nodes = lab(told.nodes)
+    cluster = slurm(nodes)
     environment = {
         **cluster.env,
-        **settings,
+        **told.settings,
         "PATH": f"{commands(tmp_path / 'bin')}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
         "GLOO_SOCKET_IFNAME": "eth0",
     }
     batch = str(ROOT / "examples" / "slurm" / script)
-    options = ["--nodes=2", "--gpus-per-node=0", "--wait", f"--output={tmp_path}/job.out"]
-    two.nodes[0].run(["sbatch", *options, f"--chdir={tmp_path}", batch], environment, timeout_s=180)
+    options = [f"--nodes={told.nodes}", "--gpus-per-node=0", "--wait", f"--output={tmp_path}/job.out"]
+    nodes.nodes[0].run(["sbatch", *options, f"--chdir={tmp_path}", batch], environment, timeout_s=300)
     said = (tmp_path / "job.out").read_text()
-    for name in leaves:
+    for name in told.leaves:
         assert len(list(tmp_path.glob(name))) == 1, said
-    what = {"soak.sbatch": "soak: ", "try.sbatch": "GLOO_SOCKET_IFNAME=eth0"}[script]
-    assert what in said
+    assert told.says in said
     assert "exit 2: " not in said

@@ -1,4 +1,8 @@
-"""All pairs of a round begin at the same time: what they share shows only while all of them send."""
+"""All pairs of a round begin at the same time, and none stops before all have measured.
+
+What they share shows only while all of them send: pairs that are done first leave their part of a trunk to the others,
+whose rates then tell of more than their share.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,13 @@ _ALL = b"1"
 
 
 class Company:
-    """The ranks of all pairs of a round. State: whether this one still waits for the others."""
+    """The ranks of all pairs of a round. State: whether this one still waits for the others, and until when."""
 
     def __init__(self, store: Store, task: PairTask, moved: Callable[[], object]) -> None:
         """Who waits for the others says so by `moved`: its pair does not hang."""
         self._store, self._ranks, self._prefix = store, task.company, task.round_prefix
         self._moved = moved
+        self._until = 0.0
 
     def meet(self, direction: str) -> None:
         """Return when all ranks are here, or after some seconds: a pair that hangs does not keep the others."""
@@ -40,3 +45,19 @@ class Company:
             self._moved()
             time.sleep(max(PAIR_COMPANY_POLL_S, self._ranks / POLLS_PER_S))
         self._ranks = 0  # later directions do not wait for them again
+
+    def has_come(self, stage: str) -> None:
+        """Tell the receivers of the other pairs that this one is at that stage."""
+        self._until = time.monotonic() + PAIR_COMPANY_S
+        receivers = self._ranks // 2
+        if receivers and self._store.add(keys.company_ranks(self._prefix, stage), 1) >= receivers:
+            self._store.set(keys.company_begins(self._prefix, stage), _ALL)
+
+    def is_complete(self, stage: str) -> bool:
+        """Return True if all receivers are at that stage, or after some seconds; until then this pair is their load."""
+        if not self._ranks or self._store.check([keys.company_begins(self._prefix, stage)]):
+            return True
+        if time.monotonic() < self._until:
+            return False
+        self._ranks = 0
+        return True

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.pair_transfer import LEAST_BYTES
+from ncclcheck.bench.pairs.pair_stream import LEAST_BYTES
 from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round, gather_start, late_answers
 from ncclcheck.bench.pairs.round_limit import Finished
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION

@@ -157,14 +157,14 @@ def pair_round(prefix: str, nonce: str, number: int) -> str:
     return f"{prefix}pairs/{nonce}/{number}/all"
 
 
-def company_ranks(prefix: str, direction: str) -> str:
-    """Return where the ranks of a round are counted that are ready for a direction."""
-    return f"{prefix}/{direction}/ranks"
+def company_ranks(prefix: str, stage: str) -> str:
+    """Return where the ranks of a round are counted that are at a stage of it."""
+    return f"{prefix}/{stage}/ranks"
 
 
-def company_begins(prefix: str, direction: str) -> str:
+def company_begins(prefix: str, stage: str) -> str:
     """Return what the last of them sets."""
-    return f"{prefix}/{direction}/begin"
+    return f"{prefix}/{stage}/begin"
 
 
 def pairs_start(ticket: int, number: int) -> str:

@@ -1,4 +1,4 @@
-"""All ranks of a round begin together, and one that never comes costs a deadline once."""
+"""All ranks of a round begin together and stay until all have measured; one that never comes costs a deadline once."""
 
 from __future__ import annotations
 
@@ -49,3 +49,28 @@ def test_who_never_comes_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_without_company_nobody_is_waited_for() -> None:
     Company(dist.HashStore(), replace(TASK, company=0), lambda: None).meet("0")
+
+
+def test_a_stage_is_complete_when_the_last_receiver_has_come() -> None:
+    store, two_pairs = dist.HashStore(), replace(TASK, company=4)
+    companies = [Company(store, two_pairs, lambda: None) for _ in range(2)]
+    complete = []
+    for company in companies:
+        company.has_come("0/counted")
+        complete.append(companies[0].is_complete("0/counted"))
+    assert complete == [False, True]
+    companies[0].has_come("1/counted")
+    assert not companies[0].is_complete("1/counted")
+
+
+def test_who_never_comes_to_a_stage_keeps_the_others_for_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_S", 0.0)
+    company = Company(dist.HashStore(), replace(TASK, company=4), lambda: None)
+    company.has_come("0/counted")
+    assert company.is_complete("0/counted")
+
+
+def test_a_pair_without_company_stays_for_nobody() -> None:
+    company = Company(dist.HashStore(), replace(TASK, company=0), lambda: None)
+    company.has_come("0/counted")
+    assert company.is_complete("0/counted")

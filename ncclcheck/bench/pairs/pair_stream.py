@@ -1,0 +1,155 @@
+"""A stream of a pair: parts without a pause from one end to the other, timed and verified by the receiver.
+
+The receiver says of which kind the next part is while one is on its way, so the path is never idle. In company the
+counted parts begin when all pairs of the round send, and none stops before all have counted: only so do the rates of
+all add up to what a trunk carries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs.pair_task import PairTask
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+LEAST_BYTES = 1 << 16
+PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
+LOAD_PARTS = 4  # of a transfer: so small are the parts that are only load
+OVER, WHOLE, COUNTED, LOAD = 0, 1, 2, 3  # kinds of the next part; `WHOLE`: as large as a counted one
+
+
+class End(Struct, frozen=True):
+    """One end of a pair or a ring: its task, its device, and what tells the agent that it came further."""
+
+    task: PairTask
+    device: torch.device
+    moved: Callable[[], object]
+
+
+class Stream(Struct, frozen=True):
+    """How long each counted part took, in seconds, and how many bytes were wrong; nothing of both to the sender."""
+
+    took_s: tuple[float, ...] = ()
+    wrong: int = 0
+
+
+class Wanted(Struct, frozen=True):
+    """How many parts are counted, and of which kind each next part is: asked for while one is on its way."""
+
+    parts: int
+    kinds: Iterator[int]
+
+
+def stream(end: End, sender: int, size_bytes: int, wanted: Wanted) -> Stream:
+    """Send parts from `sender` to the other rank, which asks for them.
+
+    A counted part is timed from the end of the part before. So none begins after a pause, in which a queue or a shaper
+    would save up what it lets through at once.
+    """
+    import torch
+
+    answer = torch.zeros(1, dtype=torch.uint8, device=end.device)
+    whole = pattern(size_bytes, sender, end.device)
+    load = torch.zeros(max(LEAST_BYTES, size_bytes // LOAD_PARTS), dtype=torch.uint8, device=end.device)
+    if end.task.rank == sender:
+        exchange(end, answer, 1 - sender)
+        while kind := int(answer.item()):
+            _exchange_both(end, sender, load if kind == LOAD else whole, answer)
+            end.moved()
+        return Stream()
+    first = torch.zeros_like(whole)
+    counted = [torch.zeros_like(whole) for _ in range(wanted.parts)]
+    took_s: list[float] = []
+    kind = next(wanted.kinds)
+    exchange(end, answer.fill_(kind), 1 - sender)
+    begin = time.perf_counter()
+    while kind:
+        part = {LOAD: load, WHOLE: first}.get(kind, counted[min(len(took_s), wanted.parts - 1)])
+        following = next(wanted.kinds)
+        _exchange_both(end, sender, part, answer.fill_(following))
+        now = time.perf_counter()
+        if kind == COUNTED:
+            took_s.append(now - begin)
+        begin, kind = now, following
+        end.moved()
+    return Stream(tuple(took_s), wrong_bytes(end, counted, whole))
+
+
+def alone(parts: int) -> Wanted:
+    """Return so many counted parts after a first one, which takes what a shaper saved up."""
+    return Wanted(parts, iter((WHOLE, *[COUNTED] * parts, OVER)))
+
+
+def in_company(company: Company, direction: str, parts: int) -> Wanted:
+    """Return so many counted parts, with load before and after them as long as another pair of the round needs it."""
+    return Wanted(parts, _kinds_in_company(company, direction, parts))
+
+
+def _kinds_in_company(company: Company, direction: str, parts: int) -> Iterator[int]:
+    yield from (LOAD, LOAD)
+    company.has_come(f"{direction}/sends")
+    while not company.is_complete(f"{direction}/sends"):
+        yield LOAD
+    yield from [COUNTED] * parts
+    yield LOAD
+    company.has_come(f"{direction}/counted")
+    while not company.is_complete(f"{direction}/counted"):
+        yield LOAD
+    yield OVER
+
+
+def pattern(size_bytes: int, sender: int, device: torch.device) -> Tensor:
+    """Return bytes that differ by place and sender."""
+    import torch
+
+    table = (torch.arange(PERIOD, device=device) + sender * 7).to(torch.uint8)
+    return table.repeat(size_bytes // PERIOD + 1)[:size_bytes].contiguous()
+
+
+def wrong_bytes(end: End, buffers: list[Tensor], expected: Tensor) -> int:
+    """Return how many bytes are not those expected: counted only where some are, which takes six times as long."""
+    import torch
+
+    wrong = 0
+    for buffer in buffers:
+        if not torch.equal(buffer, expected):
+            wrong += int((buffer != expected).sum().item())
+        end.moved()
+    return wrong
+
+
+def exchange(end: End, buffer: Tensor, sender: int) -> None:
+    """Send the buffer from `sender` to the other rank, and wait for it."""
+    import torch.distributed as dist
+
+    way, peer = (dist.isend, 1 - sender) if end.task.rank == sender else (dist.irecv, sender)
+    for work in dist.batch_isend_irecv([dist.P2POp(way, buffer, peer)]):
+        work.wait()
+    synchronize(end.device)
+
+
+def _exchange_both(end: End, sender: int, part: Tensor, answer: Tensor) -> None:
+    """Send the part from `sender` to the other rank and the answer back, at the same time."""
+    import torch.distributed as dist
+
+    peer = 1 - end.task.rank
+    there, back = (dist.isend, dist.irecv) if end.task.rank == sender else (dist.irecv, dist.isend)
+    for work in dist.batch_isend_irecv([dist.P2POp(there, part, peer), dist.P2POp(back, answer, peer)]):
+        work.wait()
+    synchronize(end.device)
+
+
+def synchronize(device: torch.device) -> None:
+    """Wait until a GPU has done all that it was given."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

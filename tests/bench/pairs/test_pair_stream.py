@@ -1,0 +1,56 @@
+"""Which parts a receiver asks for, and how wrong bytes are found; whole streams run in test_pair_process."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs.pair_stream import (
+    COUNTED,
+    LOAD,
+    OVER,
+    WHOLE,
+    End,
+    alone,
+    in_company,
+    pattern,
+    wrong_bytes,
+)
+from ncclcheck.bench.pairs.pair_task import PairTask
+
+TWO_PAIRS = PairTask(1, 0, 0, "127.0.0.1", 1, "p", "gloo", 1 << 20, company=4, round_prefix="r")
+CPU = torch.device("cpu")
+
+
+def company(store: dist.HashStore) -> Company:
+    return Company(store, TWO_PAIRS, lambda: None)
+
+
+def test_alone_a_first_part_is_not_counted() -> None:
+    assert list(alone(3).kinds) == [WHOLE, COUNTED, COUNTED, COUNTED, OVER]
+
+
+def test_in_company_nothing_is_counted_before_all_send_nor_ended_before_all_have_counted() -> None:
+    store = dist.HashStore()
+    kinds = in_company(company(store), "0/0", 2).kinds
+    assert [next(kinds) for _ in range(4)] == [LOAD] * 4, "the other pair does not send yet"
+    company(store).has_come("0/0/sends")
+    assert [next(kinds) for _ in range(5)] == [COUNTED, COUNTED, LOAD, LOAD, LOAD], (
+        "the other one still counts"
+    )
+    company(store).has_come("0/0/counted")
+    assert list(kinds) == [OVER]
+
+
+@pytest.mark.parametrize("size_bytes", [1, 250, 251, 252, 70_001])
+def test_bytes_that_are_not_those_sent_are_counted(size_bytes: int) -> None:
+    end = End(TWO_PAIRS, CPU, lambda: None)
+    sent = pattern(size_bytes, 0, CPU)
+    damaged = sent.clone()
+    damaged[-1] += 1
+    assert len(sent) == size_bytes
+    assert wrong_bytes(end, [sent.clone(), damaged], sent) == 1
+    assert wrong_bytes(end, [sent.clone()], sent) == 0
+    assert wrong_bytes(end, [pattern(size_bytes, 1, CPU)], sent) == size_bytes
