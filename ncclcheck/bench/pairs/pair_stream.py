@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 1 << 16
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
+MOST_COUNTED = 9  # parts of a stream: all of them lie in memory until they are verified
 LOAD_PARTS = 4  # of a transfer: so small are the parts that are only load
 OVER, WHOLE, COUNTED, LOAD = 0, 1, 2, 3  # kinds of the next part; `WHOLE`: as large as a counted one
 
@@ -42,7 +44,7 @@ class Stream(Struct, frozen=True):
 
 
 class Wanted(Struct, frozen=True):
-    """How many parts are counted, and of which kind each next part is: asked for while one is on its way."""
+    """How many parts are counted at most, and of which kind each next part is: asked for while one is on its way."""
 
     parts: int
     kinds: Iterator[int]
@@ -80,7 +82,7 @@ def stream(end: End, sender: int, size_bytes: int, wanted: Wanted) -> Stream:
             took_s.append(now - begin)
         begin, kind = now, following
         end.moved()
-    return Stream(tuple(took_s), wrong_bytes(end, counted, whole))
+    return Stream(tuple(took_s), wrong_bytes(end, counted[: len(took_s)], whole))
 
 
 def alone(parts: int) -> Wanted:
@@ -89,20 +91,30 @@ def alone(parts: int) -> Wanted:
 
 
 def in_company(company: Company, direction: str, parts: int) -> Wanted:
-    """Return so many counted parts, with load before and after them as long as another pair of the round needs it."""
-    return Wanted(parts, _kinds_in_company(company, direction, parts))
+    """Return at least so many counted parts, in the time in which all pairs of the round count theirs.
+
+    Before and after them there is load as long as another pair needs it.
+    """
+    most = max(parts, MOST_COUNTED)
+    return Wanted(most, _kinds_in_company(company, direction, (parts, most)))
 
 
-def _kinds_in_company(company: Company, direction: str, parts: int) -> Iterator[int]:
+def _kinds_in_company(company: Company, direction: str, counted: tuple[int, int]) -> Iterator[int]:
+    least, most = counted
+    sends, has_counted = f"{direction}/sends", f"{direction}/counted"
     yield from (LOAD, LOAD)
-    company.has_come(f"{direction}/sends")
-    while not company.is_complete(f"{direction}/sends"):
+    company.has_come(sends)
+    while not company.is_complete(sends):
         yield LOAD
-    yield from [COUNTED] * parts
-    yield LOAD
-    company.has_come(f"{direction}/counted")
-    while not company.is_complete(f"{direction}/counted"):
-        yield LOAD
+    yield from [COUNTED] * least
+    # Who is fast counts on: else its rate would be that of a shorter time, in which it had more than its share.
+    further = most - least
+    yield COUNTED if further else LOAD
+    company.has_come(has_counted)
+    for number in count(1):
+        if company.is_complete(has_counted):
+            break
+        yield COUNTED if number < further else LOAD
     yield OVER
 
 

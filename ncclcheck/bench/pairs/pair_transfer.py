@@ -19,6 +19,7 @@ from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.pairs.pair_company import Company
 from ncclcheck.bench.pairs.pair_stream import (
     LEAST_BYTES,
+    MOST_COUNTED,
     End,
     Stream,
     alone,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
 LEAST_ROUND_TRIPS = 20  # however long they take
-STREAM = 9  # counted parts of one stream: all of them lie in memory until they are verified
 
 
 def measure_pair(task: PairTask, moved: Callable[[], object]) -> PairResult:
@@ -140,8 +140,8 @@ def _one_way(end: End, sender: int, company: Company) -> PairResult:
     task = end.task
     size_bytes = _agreed_bytes(end, sender)
     streams = []
-    for done in range(0, task.transfers, STREAM):
-        parts = min(STREAM, task.transfers - done)
+    for done in range(0, task.transfers, MOST_COUNTED):
+        parts = min(MOST_COUNTED, task.transfers - done)
         wanted = in_company(company, f"{sender}/{done}", parts) if task.company else alone(parts)
         streams.append(stream(end, sender, size_bytes, wanted))
     return _result(task, size_bytes, streams)
