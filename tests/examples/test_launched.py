@@ -121,7 +121,7 @@ MEASURING = {
         ("try-*.json", "tuner-*.csv"),
         "GLOO_SOCKET_IFNAME=eth0",
     ),
-    "isolate.sbatch": Measures({"SIZE": "256K"}, ("isolate-*.json", "isolate-*.html"), "isolate: "),
+    "isolate.sbatch": Measures({"SIZE": "256K"}, ("isolate-*.json", "isolate-*.html"), " pair"),
     "matrix.sbatch": Measures({"SIZE": "256K"}, ("matrix-*.html", "hosts-*"), "matrix: ", nodes=4),
     "mesh.sbatch": Measures({"MESH": "dp=2", "SIZES": "64K"}, ("placement-*.json", "mesh-*.html"), "dp"),
 }
