@@ -90,14 +90,14 @@ class Collector:
         self._talkers.clear()
         self._speakers.begin_file(name)
         self._meanings.begin_file()
+        last: list[bytes] = []
         try:
-            last: list[bytes] = []
             for lines in batches:
                 self._scan(last)
                 last = lines
+        finally:  # the reading may fail after the last batch that came
             self._looks.refill(LOOKED_AT_LAST)
             self._scan(last)
-        finally:
             self._end_file()
             self._files.append(LogFile(name, size_bytes, self._number, unread))
 

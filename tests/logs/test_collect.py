@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -85,6 +86,18 @@ def test_the_end_is_seen_also_below_more_errors_than_other_parts_of_a_log_get() 
     log = collector.log()
     assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in log.events)
     assert log.dropped > 0
+
+
+def test_what_came_before_the_reading_failed_is_seen() -> None:
+    def batches_until_the_mount_dies() -> Iterator[list[bytes]]:
+        yield [b"step 1 loss 2.0"]
+        yield [b"[rank5]: torch.OutOfMemoryError: CUDA out of memory."]
+        raise OSError("Stale file handle")
+
+    collector = Collector()
+    with pytest.raises(OSError, match="Stale"):
+        collector.read("x", batches_until_the_mount_dies())
+    assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in collector.log().events)
 
 
 def test_the_bars_of_a_job_that_works_use_up_no_look() -> None:
