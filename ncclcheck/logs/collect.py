@@ -36,7 +36,7 @@ NOTED_OF_A_SHAPE = 16  # of the INFO lines of one process that it is noted from
 NOTED_FREELY, NOTED_PER_BATCH = 100_000, 100  # of all processes
 FREELY_LOOKED_AT = 32_000  # lines that may mean something and are looked at closely
 LOOKED_AT_PER_BATCH = 10  # after that: no log takes for ever
-LOOKED_AT_LAST = 500  # and the end of each file is seen all the same
+LOOKED_AT_LAST = 500  # of these lines, at the end of each file, all the same
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
 MOST_PROCESSES = 20_000
 MOST_TALKERS = 65_536
@@ -79,6 +79,7 @@ class Collector:
         self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._speakers = Speakers()
+        self._unseen: deque[tuple[int, bytes]] = deque(maxlen=LOOKED_AT_LAST)
         self._file = ""
         self._number = 0
 
@@ -90,16 +91,24 @@ class Collector:
         self._talkers.clear()
         self._speakers.begin_file(name)
         self._meanings.begin_file()
-        last: list[bytes] = []
+        self._unseen.clear()
         try:
             for lines in batches:
-                self._scan(last)
-                last = lines
-        finally:  # the reading may fail after the last batch that came
-            self._looks.refill(LOOKED_AT_LAST)
-            self._scan(last)
+                self._scan(lines)
+        finally:
+            self._see_the_end()
             self._end_file()
             self._files.append(LogFile(name, size_bytes, self._number, unread))
+
+    def _see_the_end(self) -> None:
+        """Look at the last of the lines for which no look was left, as at all others before."""
+        number, lines = self._number, tuple(self._unseen)
+        self._unseen.clear()
+        self._looks.refill(len(lines))
+        for self._number, line in lines:
+            self._meanings.dropped -= 1
+            self._odd(line)
+        self._number = number
 
     def _end_file(self) -> None:
         """Keep which lines of the file show work, and which was the last that was like none before it."""
@@ -227,8 +236,8 @@ class Collector:
     # -- lines that may mean something
 
     def _odd(self, line: bytes) -> None:
-        if not self._looks.is_left:
-            self._meanings.dropped += 1
+        if not self._looks.is_left and _HEADERS[0] not in line:
+            self._leave_out(line)
             return
         if b"\r" in line:
             parts = [part for part in line.split(b"\r") if part.strip()]
@@ -243,6 +252,12 @@ class Collector:
         parts = list(lines_of_record(line)) if line[:1] == b"{" else []
         for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 and _is_torn(line, 2) else (line,)):
             self._one(part)
+
+    def _leave_out(self, line: bytes) -> None:
+        """Keep a line for which no look is left, for the end of its file; not one that was met often enough."""
+        if not self._said.has_enough(shape_of(line[:1024], self._file, speaker_of(line))):
+            self._meanings.dropped += 1
+            self._unseen.append((self._number, line[:LONGEST_TEXT]))
 
     def _one(self, line: bytes) -> None:
         line = line[:LONGEST_TEXT]

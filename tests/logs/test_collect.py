@@ -77,15 +77,37 @@ def test_the_end_of_an_endless_stream_of_errors_is_seen() -> None:
     assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in collector.log().events)
 
 
-def test_the_end_is_seen_also_below_more_errors_than_other_parts_of_a_log_get() -> None:
-    words = ["".join(word).encode() for word in product("ghij", repeat=5)]
+@pytest.mark.parametrize("after", [0, 1, 400])
+def test_the_end_of_a_file_is_seen_however_many_errors_stand_before_it(after: int) -> None:
+    words = ["".join(word).encode() for word in product("ghij", repeat=6)]
     noise = [b"error %s" % word for word in words]
     collector = Collector(freely_looked_at=100)
     out_of_memory = b"[rank5]: torch.OutOfMemoryError: CUDA out of memory."
-    collector.read("x", [noise[:500], noise[500:900], [*noise[900:1000], out_of_memory]])
+    collector.read(
+        "x", [noise[:500], noise[500:900], [*noise[900:3000], out_of_memory, *noise[3000:][:after]]]
+    )
     log = collector.log()
     assert any(isinstance(event, Remark) and event.topic == "cuda-oom" for event in log.events)
     assert log.dropped > 0
+
+
+def test_the_end_of_each_file_is_seen() -> None:
+    noise = [b"error %s" % "".join(word).encode() for word in product("ghij", repeat=5)]
+    collector = Collector(freely_looked_at=100)
+    collector.read("a", [noise])
+    collector.read("b", [[*noise[:300], b"[rank5]: torch.OutOfMemoryError: CUDA out of memory.", b"bye"]])
+    found = [
+        event for event in collector.log().events if isinstance(event, Remark) and event.topic == "cuda-oom"
+    ]
+    assert [(event.place.file, event.place.line) for event in found] == [("b", 301)]
+
+
+def test_a_line_that_was_met_often_enough_is_not_left_out() -> None:
+    noise = [b"error %s" % "".join(word).encode() for word in product("ghij", repeat=4)]
+    known = b"[rank1]: error of the disk"
+    collector = Collector(freely_looked_at=200)
+    collector.read("x", [[*[known] * 10, *noise[:190]], [*noise[190:220], *[known] * 1000]])
+    assert collector.log().dropped == 0
 
 
 def test_what_came_before_the_reading_failed_is_seen() -> None:

@@ -28,7 +28,7 @@ class Company:
         """Who waits for the others says so by `moved`: its pair does not hang."""
         self._store, self._ranks, self._prefix = store, task.company, task.round_prefix
         self._moved = moved
-        self._until = 0.0
+        self._until = self._next_look = 0.0
 
     def meet(self, direction: str) -> None:
         """Return when all ranks are here, or after some seconds: a pair that hangs does not keep the others."""
@@ -48,16 +48,20 @@ class Company:
 
     def has_come(self, stage: str) -> None:
         """Tell the receivers of the other pairs that this one is at that stage."""
-        self._until = time.monotonic() + PAIR_COMPANY_S
+        self._until, self._next_look = time.monotonic() + PAIR_COMPANY_S, 0.0
         receivers = self._ranks // 2
         if receivers and self._store.add(keys.company_ranks(self._prefix, stage), 1) >= receivers:
             self._store.set(keys.company_begins(self._prefix, stage), _ALL)
 
     def is_complete(self, stage: str) -> bool:
         """Return True if all receivers are at that stage, or after some seconds; until then this pair is their load."""
+        now = time.monotonic()
+        if self._ranks and now < self._next_look:  # a look takes time in which a fast path is idle
+            return False
+        self._next_look = now + max(PAIR_COMPANY_POLL_S, self._ranks / POLLS_PER_S)
         if not self._ranks or self._store.check([keys.company_begins(self._prefix, stage)]):
             return True
-        if time.monotonic() < self._until:
+        if now < self._until:
             return False
         self._ranks = 0
         return True

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 LEAST_BYTES = 1 << 16
 PERIOD = 251  # of the bytes, a prime: no part of a buffer equals another
 MOST_COUNTED = 9  # parts of a stream: all of them lie in memory until they are verified
+MOST_COUNTED_BYTES = 1 << 28  # of parts beyond those that a test wants
 LOAD_PARTS = 4  # of a transfer: so small are the parts that are only load
 OVER, WHOLE, COUNTED, LOAD = 0, 1, 2, 3  # kinds of the next part; `WHOLE`: as large as a counted one
 
@@ -90,12 +91,12 @@ def alone(parts: int) -> Wanted:
     return Wanted(parts, iter((WHOLE, *[COUNTED] * parts, OVER)))
 
 
-def in_company(company: Company, direction: str, parts: int) -> Wanted:
+def in_company(company: Company, direction: str, parts: int, size_bytes: int) -> Wanted:
     """Return at least so many counted parts, in the time in which all pairs of the round count theirs.
 
     Before and after them there is load as long as another pair needs it.
     """
-    most = max(parts, MOST_COUNTED)
+    most = max(parts, min(MOST_COUNTED, MOST_COUNTED_BYTES // size_bytes))
     return Wanted(most, _kinds_in_company(company, direction, (parts, most)))
 
 

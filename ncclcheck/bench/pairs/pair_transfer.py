@@ -142,7 +142,7 @@ def _one_way(end: End, sender: int, company: Company) -> PairResult:
     streams = []
     for done in range(0, task.transfers, MOST_COUNTED):
         parts = min(MOST_COUNTED, task.transfers - done)
-        wanted = in_company(company, f"{sender}/{done}", parts) if task.company else alone(parts)
+        wanted = in_company(company, f"{sender}/{done}", parts, size_bytes) if task.company else alone(parts)
         streams.append(stream(end, sender, size_bytes, wanted))
     return _result(task, size_bytes, streams)
 

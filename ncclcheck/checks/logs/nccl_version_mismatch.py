@@ -66,11 +66,11 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
         )
-    elif signs := _strange_words_of_two_versions(log):
+    elif signs := _unfit_messages_of_two_versions(log):
         banners = remarks(log, "nccl-banner")
         yield suspect(
-            f"Two NCCL versions started together ({', '.join(sorted(_of_banners(banners)))}), and their words to each "
-            "other do not fit.",
+            f"Two NCCL versions started together ({', '.join(sorted(_of_banners(banners)))}), and exchange messages "
+            "that do not fit.",
             [*signs, *banners],
             confidence="likely",
             at=signs[0].place,
@@ -88,19 +88,22 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _strange_words_of_two_versions(log: Log) -> list[Remark]:
-    """Return NCCL's warnings of words that make no sense, where two versions began and nothing failed between them."""
+def _unfit_messages_of_two_versions(log: Log) -> list[Remark]:
+    """Return NCCL's warnings of messages that do not fit, where two versions began and nothing ended between them."""
     banners = remarks(log, "nccl-banner")
     wrong_types = [remark for remark in remarks(log, "wrong-magic") if "wrong type" in remark.text]
     signs = [*remarks(log, "bad-family"), *wrong_types]
-    if not signs or len(_of_banners(banners)) < _TWO:
+    of_a_stranger = len(remarks(log, "wrong-magic")) > len(wrong_types)
+    if not signs or of_a_stranger or len(_of_banners(banners)) < _TWO:
         return []
     first = signs[0].place
     before = [
         banner for banner in banners if banner.place.file == first.file and banner.place.line < first.line
     ]
-    failed = [event.place.line for event in troubles(log) if event.place.file == first.file]
-    begun = max((line for line in failed if line < first.line), default=0)
+    worked = (event for event in log.events if isinstance(event, CommInit) and event.stage != "start")
+    ended = (*troubles(log), *remarks(log, "finished"), *worked)
+    lines = [*log.works.get(first.file, ()), *(e.place.line for e in ended if e.place.file == first.file)]
+    begun = max((line for line in lines if line < first.line), default=0)
     return (
         signs if len(_of_banners([banner for banner in before if banner.place.line > begun])) >= _TWO else []
     )

@@ -17,6 +17,7 @@ _NOT_PASSED = re.compile(
     r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
 )
 _ZERO_DID_NOT_ANSWER = "received errors while waiting for send/recv from rank 0"
+_HUNG = re.compile(r"Heartbeat monitor timed out|watchdog got stuck for")
 _TASK = re.compile(r"/task:(?P<task>\d{1,6})\b")
 _DESYNC = re.compile(
     r"\[(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200})\] (?:finished collective #\d+, but didn't join|"
@@ -212,39 +213,55 @@ def _named_by_barrier(log: Log) -> Iterator[Suspect]:
 def _did_not_answer(log: Log, told: Sequence[Remark]) -> Iterator[Suspect]:
     """Yield rank 0, which answers all others and names who is late, where they timed out and it said nothing."""
     gave_up = [timeout for timeout in timeouts(log) if timeout.layer == "gloo"]
-    if told and gave_up and all(event.place.rank != 0 for event in (*told, *gave_up)):
-        yield suspect(
-            "Rank 0 did not answer the others in a monitored barrier until they timed out.",
-            [*told, *gave_up],
-            confidence="likely",
-            hosts=("rank 0",),
-            fixes=_STRAGGLER_FIXES,
-        )
+    if not told or not gave_up or any(event.place.rank == 0 for event in (*told, *gave_up)):
+        return
+    busy = [word.last.rank for word in log.words if _BUSY.search(word.last_text)]
+    is_heard = any(place.rank == 0 for word in log.words for place in (word.first, word.last))
+    if any(busy) or not (busy or is_heard):
+        return  # another one is busy, or nothing of rank 0 is here: it may have said who was late
+    yield suspect(
+        "Rank 0 did not answer the others in a monitored barrier until they timed out.",
+        [*told, *gave_up],
+        confidence="likely",
+        hosts=("rank 0",),
+        fixes=_STRAGGLER_FIXES,
+    )
 
 
 def _named_by_jax(log: Log) -> Iterator[Suspect]:
     """Yield the tasks that JAX's coordination service names: they did not come to a barrier."""
-    over, late = remarks(log, "task-barrier"), remarks(log, "late-task")
-    ranks = sorted(
-        {
-            int(match["task"])
-            for remark in late
-            for match in _TASK.finditer(remark.values.get("tasks") or remark.text)
-        }
-    )
+    over, late = remarks(log, "task-barrier"), _late_tasks(log)
+    ranks = sorted({int(match["task"]) for text in late.values() for match in _TASK.finditer(text)})
     if over and ranks:
         yield suspect(
-            f"Of JAX, {', '.join(f'process {rank}' for rank in ranks[:_SHOWN])} did not come to a barrier in time.",
-            [*over, *late],
+            f"JAX says who did not come to a barrier in time: process {', '.join(map(str, ranks[:_SHOWN]))}.",
+            [*over, *(remark for remark in remarks(log, "late-task") if remark.place in late)],
             confidence="likely",
             hosts=tuple(f"rank {rank}" for rank in ranks),
             fixes=_STRAGGLER_FIXES,
         )
 
 
+def _late_tasks(log: Log) -> dict[LogPosition, str]:
+    """Return the names of tasks after `timed out task names:`, on its line or one to a line directly below it."""
+    named: dict[LogPosition, str] = {}
+    below: tuple[str, int] | None = None
+    for remark in sorted(remarks(log, "late-task"), key=lambda told: (told.place.file, told.place.line)):
+        place = remark.place
+        if not remark.text.startswith("/job:"):
+            named[place] = remark.values.get("tasks", "")
+            below = place.file, place.line + 1
+        elif below == (place.file, place.line):
+            named[place] = remark.text
+            below = place.file, place.line + 1
+    return named
+
+
 def _hung_itself(log: Log, absent: Sequence[int]) -> Iterator[Suspect]:
     """Yield the only rank that did not wait, where its own heartbeat monitor says that it hung."""
-    told = [remark for remark in remarks(log, "hang") if remark.place.rank in absent]
+    told = [
+        remark for remark in remarks(log, "hang") if remark.place.rank in absent and _HUNG.search(remark.text)
+    ]
     if len(absent) == 1 and told:
         yield suspect(
             f"All ranks but rank {absent[0]} waited in a collective until they timed out, and rank {absent[0]} says "

@@ -18,7 +18,7 @@ _BEFORE_RANKS = (b"[rank", b" [rank")
 _LONGEST_LABEL = 47  # bytes before the colon
 _DIGITS = b"0123456789"
 _COUNTER = re.compile(
-    rb"(?:step|iter|iteration|epoch|batch|update)s?[ =#_|/(\[]{0,8}\d", re.IGNORECASE
+    rb"(?<![A-Za-z])(?:step|iter|iteration|epoch|batch|update)s?[ =#_|/(\[]{1,8}\d", re.IGNORECASE
 ).search
 
 

@@ -16,6 +16,12 @@ from ncclcheck.bench.pairs.pair_task import PairTask
 TASK = PairTask(1, 0, 0, "127.0.0.1", 1, "p", "gloo", 1 << 20, company=3, round_prefix="r")
 
 
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_POLL_S", 0.0)
+    monkeypatch.setattr(pair_company, "POLLS_PER_S", float("inf"))
+
+
 def test_the_first_waits_for_the_last_in_each_direction() -> None:
     store = dist.HashStore()
     begun: list[str] = []
@@ -74,3 +80,14 @@ def test_a_pair_without_company_stays_for_nobody() -> None:
     company = Company(dist.HashStore(), replace(TASK, company=0), lambda: None)
     company.has_come("0/counted")
     assert company.is_complete("0/counted")
+
+
+def test_the_store_is_asked_at_most_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_POLL_S", 1e6)
+    store, two_pairs = dist.HashStore(), replace(TASK, company=4)
+    first, second = (Company(store, two_pairs, lambda: None) for _ in range(2))
+    first.has_come("0/counted")
+    assert not first.is_complete("0/counted")
+    second.has_come("0/counted")
+    assert not first.is_complete("0/counted"), "it was asked a moment ago"
+    assert second.is_complete("0/counted")

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from ncclcheck.bench.pairs import pair_company
 from ncclcheck.bench.pairs.pair_company import Company
 from ncclcheck.bench.pairs.pair_stream import (
     COUNTED,
@@ -29,13 +30,19 @@ def company(store: dist.HashStore) -> Company:
     return Company(store, TWO_PAIRS, lambda: None)
 
 
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_company, "PAIR_COMPANY_POLL_S", 0.0)
+    monkeypatch.setattr(pair_company, "POLLS_PER_S", float("inf"))
+
+
 def test_alone_a_first_part_is_not_counted() -> None:
     assert list(alone(3).kinds) == [WHOLE, COUNTED, COUNTED, COUNTED, OVER]
 
 
 def test_in_company_nothing_is_counted_before_all_send_nor_ended_before_all_have_counted() -> None:
     store = dist.HashStore()
-    kinds = in_company(company(store), "0/0", 2).kinds
+    kinds = in_company(company(store), "0/0", 2, 1 << 20).kinds
     assert [next(kinds) for _ in range(4)] == [LOAD] * 4, "the other pair does not send yet"
     company(store).has_come("0/0/sends")
     assert [next(kinds) for _ in range(4)] == [COUNTED] * 4, "the other one still counts"
@@ -46,7 +53,7 @@ def test_in_company_nothing_is_counted_before_all_send_nor_ended_before_all_have
 def test_who_is_fast_counts_on_while_the_others_do_and_then_is_load() -> None:
     store = dist.HashStore()
     company(store).has_come("0/0/sends")
-    wanted = in_company(company(store), "0/0", 2)
+    wanted = in_company(company(store), "0/0", 2, 1 << 20)
     asked = [next(wanted.kinds) for _ in range(MOST_COUNTED + 4)]
     assert asked == [LOAD, LOAD, *[COUNTED] * MOST_COUNTED, LOAD, LOAD]
     assert wanted.parts == MOST_COUNTED
