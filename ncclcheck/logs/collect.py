@@ -23,7 +23,7 @@ from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
 from ncclcheck.logs.lines.speakers import Speakers
 from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
-from ncclcheck.logs.nccl_lines.nccl_header import Header, torn_apart
+from ncclcheck.logs.nccl_lines.nccl_header import LEVEL_INFO, Header, is_torn, name_before, torn_apart
 from ncclcheck.logs.nccl_lines.nccl_header import parse as parse_header
 from ncclcheck.logs.nccl_lines.nccl_info import Notes
 from ncclcheck.logs.readers.glance import may_mean_something
@@ -38,16 +38,15 @@ FREELY_LOOKED_AT = 32_000  # lines that may mean something and are looked at clo
 LOOKED_AT_PER_BATCH = 10  # after that: no log takes for ever
 LOOKED_AT_LAST = 500  # of these lines, at the end of each file, all the same
 MOST_OF_A_SHAPE = 20_000  # lines of all speakers together
-MOST_PROCESSES = 20_000
-MOST_TALKERS = 65_536
-MOST_SHAPES = 100_000
+MOST_PROCESSES = 16_384
+MOST_TALKERS = 32_768
+MOST_SHAPES = 65_536
 
 _A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
 _LEVEL = b"NCCL "
-_HEADERS = (b"NCCL INFO ", b"NCCL WARN ", b"NCCL version ")
 _BANNER = b"NCCL version "
 _INFO = b"INFO "
 _REPEATABLE = (NOTED, CLOSELY)
@@ -236,7 +235,7 @@ class Collector:
     # -- lines that may mean something
 
     def _odd(self, line: bytes) -> None:
-        if not self._looks.is_left and _HEADERS[0] not in line:
+        if not self._looks.is_left and LEVEL_INFO not in line:
             self._leave_out(line)
             return
         if b"\r" in line:
@@ -250,7 +249,7 @@ class Collector:
                 return
             line = parts[0] if parts else b""
         parts = list(lines_of_record(line)) if line[:1] == b"{" else []
-        for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 and _is_torn(line, 2) else (line,)):
+        for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 and is_torn(line, 2) else (line,)):
             self._one(part)
 
     def _leave_out(self, line: bytes) -> None:
@@ -266,7 +265,7 @@ class Collector:
         if (b" WARN " in line or b"] INFO NET" in line) and _LEVEL not in line:
             line = _OLD_WARNING.sub(rb"\g<0>NCCL ", line, count=1)
         position = line.find(_LEVEL)
-        name = _name_before(line, position) if position > 0 else b""
+        name = name_before(line, position) if position > 0 else b""
         if name:
             talker = self._talkers.get(name) or self._new_talker(name, line, position)
             if talker is not None and talker[1]:
@@ -329,7 +328,7 @@ class Collector:
         if b"\r" in message:
             self._odd(line)
             return
-        if _LEVEL in message and _is_torn(message, 1):
+        if _LEVEL in message and is_torn(message, 1):
             if notes is not None and message.startswith(_BANNER):  # no torn line: rank 0 says its version so
                 notes.info(message[:LONGEST_TEXT].decode("utf-8", "replace"))
             self._torn(line, shape)
@@ -394,14 +393,3 @@ class Collector:
             return True
         self._meanings.dropped += 1
         return False
-
-
-def _is_torn(line: bytes, headers: int) -> bool:
-    """Return True if so many of NCCL's headers stand in the line; `NCCL Dev 0` is no header."""
-    return sum(map(line.count, _HEADERS)) >= headers
-
-
-def _name_before(line: bytes, position: int) -> bytes:
-    """`host:pid:tid`, with what is glued to it, in what stands before NCCL's level; empty where there is none."""
-    bracket = max(line.rfind(b" [", 0, position), 0)
-    return line[line.rfind(b" ", 0, bracket) + 1 : bracket]

@@ -18,6 +18,9 @@ _START = re.compile(
     rb"[A-Za-z0-9][\w.-]{0,254}:\d{1,10}:\d{1,10} \[-?\d{1,10}\] (?:\S{1,200}:\d{1,6}(?: \(\w{1,100}\))? )?NCCL "
 )
 
+LEVEL_INFO = b"NCCL INFO "
+_HEADERS = (LEVEL_INFO, b"NCCL WARN ", b"NCCL version ")
+
 
 class Header(Struct, frozen=True):
     """`host` and `pid` of the process, the source file it names (WARN lines), and what stood before."""
@@ -44,3 +47,14 @@ def torn_apart(line: bytes) -> list[bytes]:
         return [line]
     ends = [*starts[1:], len(line)]
     return [line[: starts[1]], *(line[start:end] for start, end in zip(starts[1:], ends[1:], strict=True))]
+
+
+def is_torn(line: bytes, headers: int) -> bool:
+    """Return True if so many of NCCL's headers stand in the line; `NCCL Dev 0` is no header."""
+    return sum(map(line.count, _HEADERS)) >= headers
+
+
+def name_before(line: bytes, position: int) -> bytes:
+    """`host:pid:tid`, with what is glued to it, in what stands before NCCL's level; empty where there is none."""
+    bracket = max(line.rfind(b" [", 0, position), 0)
+    return line[line.rfind(b" ", 0, bracket) + 1 : bracket]

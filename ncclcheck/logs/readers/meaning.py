@@ -23,7 +23,7 @@ from ncclcheck.logs.readers.told import group_of, meant, rank_named_in, told, wa
 from ncclcheck.model.events import AnyEvent, ConnectFailure, Event, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
-MOST_EVENTS = 45_000
+MOST_EVENTS = 40_000
 MOST_TASKS = 64  # of one line of Slurm
 IGNORED_WITHIN_LINES = 40  # after `Exception ignored in`
 _GUESSES = re.compile(
