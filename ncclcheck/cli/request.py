@@ -276,7 +276,7 @@ def _pair_size(text: str) -> int:
     try:
         return parse_pair_size(text)
     except UsageError as error:
-        raise UsageError(f"--size {error}") from None
+        raise UsageError(f"--size {text!r}: {error}") from None
 
 
 def _cuda_graph(given: Mapping[str, Any]) -> bool:

@@ -104,7 +104,8 @@ class Collector:
         number, lines = self._number, tuple(self._unseen)
         self._unseen.clear()
         self._looks.refill(len(lines))
-        for self._number, line in lines:
+        for its_number, line in lines:
+            self._number = its_number
             self._meanings.dropped -= 1
             self._odd(line)
         self._number = number

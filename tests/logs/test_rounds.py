@@ -9,7 +9,7 @@ from functools import cache
 
 from tests.logs.rounds import Answer, HeldOut, answer, held_out, names_the_culprit, rounds
 
-RIGHT, CONFIDENT_WRONG, CULPRIT, CERTAIN = 0.90, 0.02, 0.85, 0.98
+RIGHT, CONFIDENT_WRONG, CULPRIT, CERTAIN = 0.90, 0.02, 0.90, 0.98
 NOBODY = 0.45  # elsewhere who spoke the lines is named, as a place to look
 
 

@@ -78,13 +78,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     if not late and not over:
         yield from _waited_for_id(log)
     waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
-    busy = [
-        word
-        for word in log.words
-        if _BUSY.search(word.last_text)
-        and not _WAITS.search(word.last_text)
-        and word.last.rank not in waiting
-    ]
+    busy = [words for words in _busy_speakers(log) if words.last.rank not in waiting]
     absent = _absent(log, waiting)
     told = [
         remark
@@ -152,6 +146,13 @@ def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
     return ("rank 0",) if waiting and 0 not in waiting else ()
 
 
+def _busy_speakers(log: Log) -> list[Words]:
+    """Return the words of those whose last line tells of work of their own."""
+    return [
+        words for words in log.words if _BUSY.search(words.last_text) and not _WAITS.search(words.last_text)
+    ]
+
+
 def _begins_work(remark: Remark) -> bool:
     """Return True if the line says what begins, whatever it says is complete: `Saving ... of 3 complete epochs`."""
     match = _BUSY.match(remark.text)
@@ -167,13 +168,7 @@ def _waited_for_id(log: Log) -> Iterator[Suspect]:
     if len(roots) != 1 or roots & {remark.place.rank for remark in told}:
         return
     root = roots.pop()
-    busy = [
-        word
-        for word in log.words
-        if word.last.rank in (None, root)
-        and _BUSY.search(word.last_text)
-        and not _WAITS.search(word.last_text)
-    ]
+    busy = [words for words in _busy_speakers(log) if words.last.rank in (None, root)]
     yield suspect(
         f"Rank {root} did not put NCCL's id into the store until the others timed out"
         + (f"; it was busy: {busy[0].last_text.strip()[:120]}." if busy else "."),
@@ -215,10 +210,12 @@ def _did_not_answer(log: Log, told: Sequence[Remark]) -> Iterator[Suspect]:
     gave_up = [timeout for timeout in timeouts(log) if timeout.layer == "gloo"]
     if not told or not gave_up or any(event.place.rank == 0 for event in (*told, *gave_up)):
         return
-    busy = [word.last.rank for word in log.words if _BUSY.search(word.last_text)]
-    is_heard = any(place.rank == 0 for word in log.words for place in (word.first, word.last))
-    if any(busy) or not (busy or is_heard):
-        return  # another one is busy, or nothing of rank 0 is here: it may have said who was late
+    busy_ranks = {words.last.rank for words in _busy_speakers(log)}
+    is_heard = any(place.rank == 0 for words in log.words for place in (words.first, words.last))
+    if busy_ranks - {0, None}:
+        return  # another one is late
+    if not (busy_ranks or is_heard):
+        return  # nothing of rank 0 is here: it may have said who was late
     yield suspect(
         "Rank 0 did not answer the others in a monitored barrier until they timed out.",
         [*told, *gave_up],

@@ -210,7 +210,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "late-task",  # of JAX: who did not come to a barrier, one to a line below it (coordination_service.cc)
         (
-            r"^/job:\w{1,64}/replica:\d{1,6}/task:(?P<task>\d{1,6})\s*$",
+            r"^/job:\w{1,64}/replica:\d{1,6}/task:\d{1,6}\s*$",
             r"[Tt]imed out (?:waiting for \d{1,6} task\(s\)|task names):"
             r"(?P<tasks>(?:,? ?/job:\w{1,64}/replica:\d{1,6}/task:\d{1,6}){0,64})",
         ),

@@ -40,7 +40,7 @@ def parse_pair_size(text: str) -> int:
     except UsageError:
         size_bytes = 0
     if not _LEAST_PAIR_BYTES <= size_bytes <= _MOST_PAIR_BYTES:
-        raise UsageError(f"{text!r}: expected a size from 64K to 4G, for example 64M")
+        raise UsageError("expected a size from 64K to 4G, for example 64M")
     return size_bytes
 
 

@@ -282,7 +282,7 @@ def _pair_size(value: Any) -> Wanted:
     try:
         parse_pair_size(value)
     except UsageError as error:
-        raise WrongValueError(str(error).partition(": ")[2]) from error
+        raise WrongValueError(str(error)) from error
     return Text((value,))
 
 

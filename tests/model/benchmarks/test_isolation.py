@@ -12,6 +12,6 @@ def test_a_size_within_the_bounds_is_read(text: str, size_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["63K", "5G", "1M-4M", "large", "", "-1M"])
-def test_another_size_is_refused_with_what_was_given_and_what_is_right(text: str) -> None:
-    with pytest.raises(UsageError, match=f"^{text!r}: expected a size from 64K to 4G"):
+def test_another_size_is_refused_with_what_is_right(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^expected a size from 64K to 4G"):
         parse_pair_size(text)
