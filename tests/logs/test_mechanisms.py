@@ -246,7 +246,8 @@ def test_a_rank_in_a_collective_that_another_has_behind_itself_is_out_of_step() 
         )
 
     assert first(rank(0, 25, 32) + rank(3, 27, 30)) == ("collective-mismatch", ("rank 0",))
-    assert first(rank(0, 25, 25) + rank(3, 27, 30))[0] != "collective-mismatch"
+    assert first(rank(0, 25, 25) + rank(3, 27, 30))[0] == "collective-mismatch"
+    assert first(rank(0, 25, 25) + rank(3, 26, 30))[0] != "collective-mismatch"
 
 
 def test_what_a_job_got_over_is_not_why_it_failed_later() -> None:

@@ -29,10 +29,6 @@ def doubts(log: Log) -> Doubt | None:
             for why, lines in (
                 ("a person looked at the machine, so there was a question", remarks(log, "inspected")),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
-                (
-                    "adapters could not read GPU memory, and someone measured the bandwidth",
-                    _measured_without_gpudirect(log),
-                ),
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
             )
@@ -48,12 +44,6 @@ def _slower_than_asked(log: Log) -> tuple[Event, ...]:
     if any(process.devices for process in log.processes) or networks != {"Socket"}:
         return ()
     return remarks(log, "rdma-wanted")
-
-
-def _measured_without_gpudirect(log: Log) -> tuple[Event, ...]:
-    """Return the lines of GPUs that no adapter reads, in a log of a bandwidth test between them."""
-    other_gpus = remarks(log, "rank-place") and not remarks(log, "direct-gpu")
-    return remarks(log, "gdr-disabled") if remarks(log, "bandwidth-measured") and not other_gpus else ()
 
 
 def _unheard(log: Log) -> tuple[Event, ...]:

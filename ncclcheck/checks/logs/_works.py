@@ -160,7 +160,8 @@ def remarks(log: Log, *topics: str) -> tuple[Remark, ...]:
 
 def slowness(log: Log) -> tuple[Remark, ...]:
     """Return what says that a job was slow: a person's word, or a measurement of GPUs that adapters can read."""
-    measured = remarks(log, "bandwidth-measured") if remarks(log, "direct-gpu") else ()
+    unknown_gpus = not remarks(log, "rank-place")
+    measured = remarks(log, "bandwidth-measured") if unknown_gpus or remarks(log, "direct-gpu") else ()
     return remarks(log, "slow-word", "module-asked") + measured
 
 
@@ -181,7 +182,10 @@ def shows_work(log: Log) -> bool:
         or any(remark.values.get("shows") == "work" for remark in remarks(log, "harmless"))
         or bool(log.works)
         or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)
-        or (not log.words and bool(log.processes))
+        or (
+            not log.words
+            and any(isinstance(event, CommInit) and event.stage == "complete" for event in log.events)
+        )
     )
 
 

@@ -28,6 +28,7 @@ _SIZES_MAY_DIFFER = frozenset(
 
 
 _MOST_RANKS_MORE = 3  # besides the one that waits
+_AHEAD = 2  # a rank may have its part of one collective done before the others do; not of the next
 
 
 @cause(
@@ -86,6 +87,7 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
     yield from _rejected_by_adapter(log)
     yield from _differing_at_one_step(log)
     yield from _out_of_step(log)
+    yield from _ran_ahead(log)
     yield from _alone_in_it(log)
 
 
@@ -127,7 +129,7 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
     for at_step in _at_one_step(timeouts(log)).values():
         kinds: dict[tuple[str, int | None], list[CollectiveTimeout]] = {}
         for timeout in at_step:
-            same_size = timeout.operation not in _SIZES_MAY_DIFFER
+            same_size = timeout.operation not in _SIZES_MAY_DIFFER or _is_gather(at_step)
             kinds.setdefault((timeout.operation, timeout.elements_in if same_size else None), []).append(
                 timeout
             )
@@ -142,12 +144,22 @@ def _differing_at_one_step(log: Log) -> Iterator[Suspect]:
             found = suspect(
                 f"At the same step (SeqNum {at_step[0].sequence}) the ranks are in different collectives: {words}.",
                 [timeout for group in sorted(kinds.values(), key=len) for timeout in group[:2]],
-                confidence="likely" if _some_left(log) else "certain",
+                confidence="likely" if _some_left(log) or _is_gather(at_step) else "certain",
                 hosts=() if is_even else culprits(log, [timeout.place for timeout in sizes[0]]),
                 at=at_step[0].place,
             )
             yield replace(found, blames_nobody=is_even)
             return
+
+
+def _is_gather(at_step: Sequence[CollectiveTimeout]) -> bool:
+    """Return True if all ranks are in coalesced operations that give each the parts of all, which have one size."""
+    ratios = {
+        (timeout.elements_out or 0) / timeout.elements_in if timeout.elements_in else 0 for timeout in at_step
+    }
+    return (
+        {timeout.operation for timeout in at_step} == {"COALESCED"} and len(ratios) == 1 and min(ratios) > 1
+    )
 
 
 def _ranks_in(group: Sequence[CollectiveTimeout]) -> int:
@@ -171,6 +183,26 @@ def _out_of_step(log: Log) -> Iterator[Suspect]:
                     [state, late],
                     confidence="likely",
                     hosts=culprits(log, [state.place]),
+                    explains=("slow-rank-timeout", "rank-exception"),
+                )
+                return
+
+
+def _ran_ahead(log: Log) -> Iterator[Suspect]:
+    """A rank that has two collectives behind itself which another one of its group entered and did not end."""
+    last = {(state.group, state.place.rank): state for state in statuses(log) if state.place.rank is not None}
+    for waits in last.values():
+        for ahead in last.values():
+            if (
+                waits.group == ahead.group
+                and waits.enqueued > waits.completed
+                and ahead.completed >= waits.completed + _AHEAD
+            ):
+                yield suspect(
+                    f"Rank {ahead.place.rank} has collective {ahead.completed} of its group behind itself, and rank "
+                    f"{waits.place.rank} still waits in {waits.completed + 1}: the ranks call different collectives.",
+                    [waits, ahead],
+                    confidence="likely",
                     explains=("slow-rank-timeout", "rank-exception"),
                 )
                 return

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, remarks
+from ncclcheck.checks.logs._view import culprits, exceptions, remarks, troubles
 from ncclcheck.model.events import Log, PythonException
 from ncclcheck.model.finding import Fix
 
@@ -22,6 +22,10 @@ _FILE_CLASS = re.compile(
     r"(?:^|\.)(?:OSError|IOError|EnvironmentError|NotADirectoryError|IsADirectoryError)$"
 )
 _PATH = re.compile(r"['\"`]b?/?[\w.-]{1,100}/[\w./-]{1,300}['\"`]")
+# What a shell says of a directory or program that a launcher named
+_OF_A_SHELL = re.compile(
+    r"(?:-?\w{0,4}sh|/bin/\w{0,4}sh): (?:line )?(?:\d{1,4}: )?(?:cd: )?\S*/\S*: No such file or directory"
+)
 _ERRNO = re.compile(r"\[Errno -?\d{1,3}\]")
 
 
@@ -72,6 +76,7 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "missing-file")
         if ("NotFoundError" in remark.text and "ModuleNotFound" not in remark.text)
         or "can't open file" in remark.text
+        or (_OF_A_SHELL.match(remark.text) and troubles(log))
     ]
     found = [event for event in (*raised, *(() if raised else named)) if ".so" not in event.text]
     if found:

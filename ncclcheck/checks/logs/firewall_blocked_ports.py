@@ -63,7 +63,7 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             if _to_itself(log, found)
             else None,
         )
-    elif refused and not virtual_processes(log):
+    elif refused and not virtual_processes(log) and _may_be_filtered(log, refused):
         yield suspect(
             f"Connections to {targets} are refused: a firewall rejects them, or the process there ended.",
             refused,
@@ -71,6 +71,15 @@ def firewall_blocked_ports(log: Log) -> Iterator[Suspect]:
             hosts=both_ends(log, refused) or culprits(log, [failure.place for failure in refused]),
             explains=(),
         )
+
+
+def _may_be_filtered(log: Log, refused: Sequence[ConnectFailure]) -> bool:
+    """Return True if the log has lines of a host at one of the addresses, or the kernel gave no reason (aborted).
+
+    Of a plain refusal by a machine that the log does not know nobody can tell whether a firewall sent it, the process
+    there had ended, or the address is of a machine that is not of the job.
+    """
+    return any("refused" not in failure.text or hosts_of_address(log, failure.address) for failure in refused)
 
 
 def _to_itself(log: Log, found: Sequence[ConnectFailure]) -> bool:

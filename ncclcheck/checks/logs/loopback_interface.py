@@ -12,6 +12,9 @@ from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
+_POD = re.compile(
+    r"-(?:master|worker|launcher|chief|ps)-\d{1,5}$"
+)  # of a job whose pods have roles (Kubeflow)
 _NODES = re.compile(r"--nnodes[ =](?:\d{1,5}:)?(?:[2-9]|\d\d)")
 
 
@@ -64,6 +67,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
         (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
     )
     several = several or any(_NODES.search(remark.text) for remark in remarks(log, "rdzv-endpoint"))
+    several = several or any(_POD.search(process.host) for process in own)
     if failed or (own and several and (troubles(log) or not shows_work(log))) or (fallback and troubles(log)):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",

@@ -21,6 +21,7 @@ from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
+_NO_HOST = re.compile(r" at address :\d")
 _FREE_PORTS = 32768  # the first that Linux gives away by itself
 
 
@@ -74,7 +75,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [failure.place for failure in local]),
         )
         return
-    yield from _stale(log) or _head_is_loopback(log)
+    yield from _stale(log) or _head_is_nowhere(log)
     yield from _unreached(log, store)
 
 
@@ -101,18 +102,24 @@ def _stale(log: Log) -> list[Suspect]:
     ]
 
 
-def _head_is_loopback(log: Log) -> list[Suspect]:
-    """Return the workers of Ray that look for its head on their own machine, and find none."""
+def _head_is_nowhere(log: Log) -> list[Suspect]:
+    """Return the workers of Ray that look for its head on their own machine, or at no address, and find none."""
     told = [
         remark
         for remark in remarks(log, "message")
-        if remark.values.get("group") == "ray-head-silent" and _LOOPBACK.search(remark.text)
+        if remark.values.get("group") == "ray-head-silent"
+        and (_LOOPBACK.search(remark.text) or _NO_HOST.search(remark.text))
     ]
     if not told:
         return []
+    where = (
+        "at no address: the variable that is to name the head is empty"
+        if _NO_HOST.search(told[0].text)
+        else "at a loopback address, which is its own machine"
+    )
     return [
         suspect(
-            "A worker looks for Ray's head at a loopback address, which is its own machine.",
+            f"A worker looks for Ray's head {where}.",
             told,
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in told]),

@@ -14,6 +14,7 @@ _RESULT = re.compile(r"\s*\d{1,12}(?:\s+\d{1,12}\.\d{1,6})+\s*$")  # a row of a 
 
 
 _SMALL_KIB = 1 << 20  # a queue needs little, a buffer of NCCL some MiB; the usual limits are 64 KiB and 8 MiB
+_QUEUE = re.compile(r"ibv_create_(?:qp|cq)\b")
 _ALLOCATES = re.compile(r"ibv_(?:create_(?:qp|cq)|reg_mr|alloc_pd)")
 
 
@@ -61,6 +62,23 @@ def memlock_limit(log: Log) -> Iterator[Suspect]:
             else "likely",
             hosts=culprits(log, [remark.place for remark in found]),
         )
+    elif unknown := _without_a_reason(log):
+        yield suspect(
+            "An RDMA queue could not be made, and this version of NCCL does not print why; a locked-memory limit "
+            "(memlock) that is too low is the usual reason.",
+            unknown,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in unknown]),
+        )
+
+
+def _without_a_reason(log: Log) -> list[Remark]:
+    """Return the queues that could not be made, as NCCL up to 2.8 says it: without the reason."""
+    return [
+        remark
+        for remark in remarks(log, "ib-verb")
+        if _QUEUE.search(remark.text) and remark.text.rstrip().endswith("failed")
+    ]
 
 
 def _under_a_limit(log: Log) -> tuple[Remark, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
@@ -9,6 +10,8 @@ from ncclcheck.checks.logs._view import alarms, culprits, exits, remarks, status
 from ncclcheck.model.events import Log, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
 
+# Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
+_NO_PEERS = re.compile(r"GeForce RTX 40\d\d")
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -64,10 +67,17 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             [*exits(log), *remarks(log, "trouble-word")[:1], helped, *acs],
             confidence="likely",
         )
-    elif acs and not late and not alarms(log) and troubles(log) and _uses_pcie(log):
+    elif acs and not late and _only_hangs(log) and _uses_pcie(log):
         yield suspect(
             "The job hangs, its GPUs talk over PCIe peer-to-peer, and ACS or the IOMMU is on.",
             [*acs, *troubles(log)[:2]],
+            confidence="likely",
+        )
+    elif not late and _only_hangs(log) and _uses_pcie(log) and (table := _without_peer_access(log)):
+        yield suspect(
+            "The job hangs, its GPUs talk over PCIe peer-to-peer, and GPUs of this kind cannot: some drivers say that "
+            "they can.",
+            [*table[:2], *troubles(log)[:2]],
             confidence="likely",
         )
     elif late and _is_first_collective(log) and _uses_pcie(log):
@@ -78,6 +88,19 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [timeout.place for timeout in late]),
             explains=("slow-rank-timeout",) if acs else (),
         )
+
+
+def _only_hangs(log: Log) -> bool:
+    """Return True if the job did not go on, and nothing says that more is wrong than that."""
+    return bool(troubles(log)) and all(
+        isinstance(event, Remark) and (event.topic == "hang" or event.values.get("group") == "engine-hang")
+        for event in alarms(log)
+    )
+
+
+def _without_peer_access(log: Log) -> list[Remark]:
+    """Return the GPUs that nccl-tests lists and that have no peer-to-peer access."""
+    return [remark for remark in remarks(log, "rank-place") if _NO_PEERS.search(remark.text)]
 
 
 def _ran_without(log: Log) -> Remark | None:

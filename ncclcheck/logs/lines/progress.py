@@ -27,7 +27,8 @@ _PROGRESS = re.compile(
     rb"|^ {2,16}\d{1,14} {1,16}\d{1,14} {1,12}(?:float|half|bfloat16|u?int\d|double|fp8)"
     rb"|\"(?:POST|PUT) [^\" ]{1,200} HTTP/[12](?:\.[01])?\"[ :]{1,3}200\b"
     rb"|\bGenerated text: |\.{2,3} ?(?:passed|ok|OK|PASSED)$|^(?:PASS|PASSED|OK)\b"
-    rb"|\b(?:saved|saving|wrote) (?:latest )?(?:model|(?:the )?(?:checkpoints?|ckpt|weights))\b",
+    rb"|\b(?:saved|saving|wrote) (?:latest )?(?:model|(?:the )?(?:checkpoints?|ckpt|weights))\b"
+    rb"|\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(

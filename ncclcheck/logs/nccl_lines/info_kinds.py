@@ -14,7 +14,7 @@ STAGE: Final = 3  # a communicator's start or end: each counts
 CLOSELY: Final = 4  # may mean something
 
 MEANT_NOTHING_ENOUGH = 32  # lines of a shape that meant nothing: neither does the next
-_CHANNEL = re.compile(rb"Channel [^\r]{0,200} via [^\r]{1,80}$")
+_CHANNEL = re.compile(rb"(?:Channel|Ring) [^\r]{0,200} via [^\r]{1,80}$")  # `Ring` up to 2.4
 # What ncclcheck.logs.nccl_lines.nccl_info reads; tests/logs/nccl_lines/test_info_kinds.py holds the two together.
 _NOTED = re.compile(
     rb"Using|set by environment|ersion |n[rR]anks \d|coll channels|plugin|P2P plugin|GPU Direct RDMA|Bytes ->"
@@ -54,10 +54,10 @@ class InfoKinds:
 
 def kind_of(message: bytes) -> int:
     """Return the kind of one message, without `NCCL INFO `."""
+    if message.startswith((b"Channel ", b"Ring ")) and _CHANNEL.match(message):
+        return CHANNEL
     if b"INFO " + message[:5] in QUIET_STARTS:
         return MUTE
-    if message.startswith(b"Channel ") and _CHANNEL.match(message):
-        return CHANNEL
     if _STAGE.search(message):
         return STAGE
     if _NOTED.search(message):

@@ -63,6 +63,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "no-kernel-image",
         (
             r"no kernel image is available|not compatible with the current PyTorch installation",
+            r"Cuda failure(?: 500)? '?named symbol not found",
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
             r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
             r"not supported (?:for|on|by) (?:the current|this) GPU|GPUs with compute capability of at least",

@@ -256,6 +256,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d",
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
+            r"\bNCCL(?: with \w{1,20} \w{1,20})? is successful!",  # of vLLM's script that tries NCCL
             r"\bShard ready in \d",  # of text-generation-inference
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",

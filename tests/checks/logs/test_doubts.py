@@ -66,8 +66,8 @@ def test_sockets_where_rdma_was_asked_for_leave_it_open() -> None:
     assert outcome(asked + ON_SOCKETS + STEPS + END) == "undetermined"
 
 
-def test_a_bandwidth_that_was_measured_past_the_gpus_leaves_it_open() -> None:
-    assert outcome(CLOSED_TO_GPUS + MEASURED) == "undetermined"
+def test_a_bandwidth_that_was_measured_past_the_gpus_is_slow_for_that_reason() -> None:
+    assert outcome(CLOSED_TO_GPUS + MEASURED) == "named"
     assert outcome(CLOSED_TO_GPUS + STEPS + END) == "healthy"
 
 

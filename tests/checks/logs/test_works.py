@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._works import is_overcome, shows_work, went_on_after
-from ncclcheck.model.events import Log, LogFile, LogPosition, Process, Remark, Words
+from ncclcheck.model.events import CommInit, Log, LogFile, LogPosition, Process, Remark, Words
 
 FILES = (LogFile("a", 0, 90), LogFile("b", 0, 90))
 
@@ -31,6 +31,8 @@ def test_words_alone_are_no_work() -> None:
     words = (Words(at(1), "loading", at(2), "building", 2),)
     assert not shows_work(Log(FILES, words=words))
     assert not shows_work(Log(FILES))
-    assert shows_work(Log(FILES, processes=(Process("n1", 7, at(1)),)))
+    assert not shows_work(Log(FILES, processes=(Process("n1", 7, at(1)),)))
+    complete = CommInit(at(2), "comm 0x1 rank 0 nranks 2 - Init COMPLETE", "complete", "0x1", 0, 2)
+    assert shows_work(Log(FILES, processes=(Process("n1", 7, at(1)),), events=(complete,)))
     assert shows_work(Log(FILES, words=words, works={"a": (3,)}))
     assert shows_work(Log(FILES, words=words, events=(Remark(at(3), "done", "finished"),)))
