@@ -77,9 +77,9 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     few = [registration for registration in registered(log) if registration.joined < registration.expected]
     if few:
         missing = silent_ranks(log)
-        named = few[-1].expected - few[-1].joined == len(missing)
+        named = few[-1].expected - few[-1].joined == len(missing) < few[-1].joined  # most are there
         blamed = bool(tried(log)) or bool(exceptions(log)) or bool(remarks(log, "name-resolution"))
-        yield suspect(
+        found = suspect(
             f"Only {few[-1].joined} of {few[-1].expected} workers registered"
             + (f"; the log has no line of rank {', '.join(map(str, missing[:8]))}." if named else "."),
             few,
@@ -87,6 +87,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             hosts=tuple(f"rank {rank}" for rank in missing[:8]) if named else (),
             explains=(),
         )
+        yield replace(found, blames_nobody=not named)
 
 
 def _apart(log: Log) -> Suspect | None:

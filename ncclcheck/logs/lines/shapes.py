@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _NUMBERS = b"0123456789abcdefABCDEF"
-_TORCH_RANK = re.compile(rb"[ \[]Rank \d{1,6}\]")
+_TORCH_RANK = re.compile(rb"[ \[]Rank \d{1,6}\]| rank: \d{1,6}, ")  # the second of the store's barrier
 # A time stamp before the speaker's label, perhaps after a launcher's number: no two lines would have the same label.
 _STAMP = re.compile(
     rb"( {0,6}\d{1,6}: ?|\[[\w,.@-]{1,64}\](?:<\w+>)?: ?)?"
@@ -34,7 +34,7 @@ def shapes_of(lines: list[bytes]) -> Iterable[int]:
 
 
 def speaker_of(line: bytes) -> bytes:
-    """Return the label of a line with the rank that torch names in it (`[Rank 3]`), where no label tells the rank."""
+    """Return the label of a line, with the rank that torch names in it (`[Rank 3]`, `rank: 3, `) if there is one."""
     match = _TORCH_RANK.search(line, 0, 256)
     return label_of(line) + match[0] if match is not None else label_of(line)
 

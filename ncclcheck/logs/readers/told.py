@@ -12,12 +12,13 @@ from ncclcheck.logs.readers.glance import LAST_ERROR
 _LAST_ENTRY = "Last NCCL warning(error) log entry (may be unrelated) '"  # of XLA
 LONGEST_BEFORE_LEVEL = 300  # of NCCL's own prefix
 _OWN_RANK = re.compile(r"^\w{1,64}(?:Error|Exception): [Rr]ank (?P<rank>\d{1,6})[:,]")
+_IN_BARRIER = re.compile(r"\brank: (?P<rank>\d{1,6}), (?:for )?key: store_based_barrier_key")
 _SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
 
 
 def rank_named_in(text: str) -> int | None:
-    """Return the rank that torch's `[PG ... Rank N]` names, or an exception whose message begins with its rank."""
-    own = _OWN_RANK.search(text) or _SETS_UP.search(text)
+    """Return the rank that torch's `[PG ... Rank N]` or barrier names, or that an exception's message begins with."""
+    own = _OWN_RANK.search(text) or _SETS_UP.search(text) or _IN_BARRIER.search(text)
     return int(own["rank"]) if own else collectives.rank_in(text)
 
 
