@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.bench.watch import RankState
-from ncclcheck.checks.gpu._xid import xid_demand
+from ncclcheck.checks.xid import xid_demand
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, ask
 from ncclcheck.facts.gpu.gpu_log import read_gpu_log

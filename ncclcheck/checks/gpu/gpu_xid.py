@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.gpu._xid import Demand, sxid_demand, xid_demand
 from ncclcheck.checks.gpus import by_text, no_driver
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.checks.xid import Demand, sxid_demand, xid_demand
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.gpu import LoggedError

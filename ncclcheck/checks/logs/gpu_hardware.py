@@ -6,35 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.checks.xid import sxid_demand, xid_demand
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
-_HARDWARE = frozenset(
-    str(number)
-    for number in (
-        48,
-        62,
-        63,
-        64,
-        74,
-        79,
-        92,
-        93,
-        94,
-        95,
-        110,
-        119,
-        120,
-        121,
-        136,
-        140,
-        143,
-        144,
-        145,
-        149,
-        154,
-    )
-)
+_OF_MEMORY = frozenset({63, 92, 94})  # ask for less than a reset, and tell of memory that fails
 
 
 @cause(
@@ -69,14 +45,10 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
     Drain the node, reset the GPU, and have it checked.
 
     ## Source
-    NVIDIA's list of Xid errors: 48, 62-64, 74, 79, 92-95, 110, 119, 120, 136, 140, 143-145, 149 are hardware or
-    firmware; 13, 31, 43, 45 are mostly the program's.
+    NVIDIA's catalogue of Xid errors and its list of SXid errors: those that ask for a reset, a reboot or a person, and
+    those of the GPU's memory. What asks to restart the program only is mostly the program's own (13, 31, 43, 45).
     """
-    xids = [
-        remark
-        for remark in remarks(log, "xid")
-        if remark.values.get("sxid") or remark.values.get("xid") in _HARDWARE
-    ]
+    xids = [remark for remark in remarks(log, "xid") if _is_of_hardware(remark)]
     found = sorted(
         [*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda xid: (xid.place.file, xid.place.line)
     )
@@ -88,3 +60,11 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
             found,
             hosts=culprits(log, [remark.place for remark in found]),
         )
+
+
+def _is_of_hardware(line: Remark) -> bool:
+    """Return True for an Xid or SXid that the program cannot cause, or of which nobody says what it asks for."""
+    if "sxid" in line.values:
+        return sxid_demand(int(line.values["sxid"][:9]), line.text) in ("reset", "reboot", "look", None)
+    number = int(line.values["xid"][:9])
+    return number in _OF_MEMORY or xid_demand(number, line.text) in ("reset", "reboot", "look")

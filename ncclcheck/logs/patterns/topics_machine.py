@@ -158,7 +158,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "xid",
-        (r"Xid \(PCI:(?P<device>[^)]{1,40})\): (?P<xid>\d+)|SXid.{0,40}: (?P<sxid>\d+)",),
+        (r"(?<!S)Xid \((?:PCI:)?(?P<device>[^)]{1,40})\): (?P<xid>\d+)|SXid.{0,40}?: (?P<sxid>\d+)",),
     ),
     Topic(
         "gpu-lost",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.checks.gpu._xid import sxid_demand, xid_demand
+from ncclcheck.checks.xid import sxid_demand, xid_demand
 
 
 @pytest.mark.parametrize(
