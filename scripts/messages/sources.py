@@ -56,6 +56,13 @@ _RAYS_FAILURES = (
     r".*(?i:\b(?:ray|raylet|gcs|workers?|actor|task|node|objects?|plasma|placement group|runtime env|"
     r"redis|owner|agent|job)\b)"
 )
+# The coordination service of JAX (xla/tsl/distributed_runtime, xla/pjrt/distributed) and NCCL in XLA, in one string.
+_COORDINATION = (
+    r"(?i)^(?!.*(?:%[sdpl]|proto|\bstd::|CHECK|template|constraint|scope|semaphore|must be|branch|spir|"
+    r"amdgcn|speculat|Enables|(?:Set|Specify|Tracks|Maximum|Whether|Timeout in|Name of|If set)\b))"
+    r".*(?:\bbarrier\b|\btasks?\b.*(?:heartbeat|coordinat|connect|failed|error|dead|disconnect|restart)|"
+    r"coordination service|heartbeat|collective.*(?:timed|stuck|abort|fail)|rendezvous timed)"
+)
 SOURCES = {
     "nccl": Source("NVIDIA/nccl", "c", rf"^(?:src|include){_C}", "WARN", "2.18"),
     "aws-ofi-nccl": Source("aws/aws-ofi-nccl", "c", rf"^(?:src|include){_C}", "NCCL_OFI_WARN", "1.5"),
@@ -89,6 +96,22 @@ SOURCES = {
     ),
     "torch": Source("", "python", r"torch/distributed/(?!_tensor|_shard|pipeline|_spmd|checkpoint).*\.py$"),
     "torch-library": Source("", "library", r"lib/libtorch_c(?:pu|uda)\.so$", _DISTRIBUTED),
+    "horovod": Source(
+        "horovod/horovod",
+        "c-stream",
+        r"^horovod/common.*\.cc$",
+        r"LOG\((?:ERROR|WARNING|FATAL)(?:, [\w.>-]*(?:\(\))?[\w.>-]*(?:\(\))?)?\)|error_message_stream|message(?= <<)|"
+        r"throw std::\w+_error|Status::(?:PreconditionError|Aborted|UnknownError|InvalidArgument)",
+    ),
+    "horovod-python": Source(
+        "horovod/horovod", "python", r"^horovod/(?:runner|common|torch|ray|tensorflow)/.*\.py$"
+    ),
+    "jax": Source(
+        "jax-ml/jax",
+        "python",
+        r"^jax/_src/(?:distributed|clusters/.*|xla_bridge|multihost\w*)\.py$|^jax/experimental/multihost_utils\.py$",
+    ),
+    "jax-library": Source("", "library", r"jaxlib/.*\.so$", _COORDINATION),
     "ray": Source("", "python", r"^ray/(?!rllib|data/|dashboard|tune|serve|_private/thirdparty).*\.py$"),
     "ray-core": Source(
         "ray-project/ray",

@@ -118,6 +118,19 @@ def stalled(log: Log) -> tuple[str, ...]:
     return tuple(f"rank {rank}" for rank in sorted(missing)) if len(missing) <= _FEW else ()
 
 
+def gone_tasks(log: Log) -> tuple[str, ...]:
+    """Return the few processes whose heartbeats JAX's coordinator misses, named on its line or directly below it."""
+    gone = remarks(log, "gone-task")
+    named = {int(remark.values["task"]) for remark in gone if "task" in remark.values}
+    above = {(remark.place.file, remark.place.line) for remark in gone}
+    for remark in sorted(remarks(log, "late-task"), key=lambda told: (told.place.file, told.place.line)):
+        file, line = remark.place.file, remark.place.line
+        if (file, line - 1) in above and remark.text.startswith("/job:"):
+            named.add(int(remark.text.rpartition(":")[2]))
+            above.add((file, line))
+    return tuple(f"rank {rank}" for rank in sorted(named)) if len(named) <= _FEW else ()
+
+
 def _ranks(text: str) -> set[int]:
     return {int(number) for number in text.split(",") if number.strip().isdecimal()}
 

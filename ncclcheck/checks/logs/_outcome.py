@@ -13,6 +13,7 @@ from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
 from ncclcheck.checks.logs._culprits import (
     attributed,
     closed_it,
+    gone_tasks,
     lost_nodes,
     rejected_by_cuda,
     stalled,
@@ -104,6 +105,7 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
     whom = (
         lost_nodes(log)
         or stalled(log)
+        or gone_tasks(log)
         or without_a_word(log)
         or missing
         or closed_it(log)

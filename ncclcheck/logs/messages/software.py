@@ -12,7 +12,14 @@ from functools import cache
 from ncclcheck.logs.messages.known import Group, Text, load_groups, most_letters_first, parts_in_order
 from ncclcheck.logs.patterns.automaton import all_of
 
-TABLES = ("torch.toml", "transports.toml", "launchers.toml", "platform.toml", "serving.toml")
+TABLES = (
+    "torch.toml",
+    "transports.toml",
+    "launchers.toml",
+    "platform.toml",
+    "serving.toml",
+    "frameworks.toml",
+)
 SHORTEST_NEEDLE = 8  # letters of a text's longest part: fewer would be in too many lines
 _LONGEST = 2000  # of a line that is compared
 

@@ -217,6 +217,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "gone-task",  # of JAX: who sends no heartbeats any more; newer versions list them below, one to a line
+        (
+            r"/task:(?P<task>\d{1,6}) heartbeat timeout\b",
+            r"The following tasks are unhealthy \(stopped sending heartbeats\):",
+        ),
+        ends_the_job=True,
+    ),
+    Topic(
         "task-barrier",
         (r"\bBarrier (?:\S{1,200} )?timed out\.(?! (?:Barrier_id|Id): PjRT_Client_Connect)",),
         ends_the_job=True,

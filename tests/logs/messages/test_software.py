@@ -35,6 +35,10 @@ SHARES = {
     "kernel": 0.4,  # the rest are parts of a report, whose first line is known, or notes
     "kernel-mlx5": 0.97,
     "kernel-efa": 0.95,
+    "horovod": 0.7,  # the rest are parts of sentences, and notes
+    "horovod-python": 0.94,
+    "jax": 0.86,  # the rest choose a back end
+    "jax-library": 0.5,  # the rest are parts of sentences, and notes
     "ray-library": 0.35,  # the rest are parts of sentences
 }
 
