@@ -24,6 +24,8 @@ from ncclcheck.timeouts import (
     PAIR_JOIN_S,
     PAIR_LONGEST_S,
     PAIR_MOVED_S,
+    PAIR_TOGETHER_S,
+    PAIR_TRANSFER_S,
     PAIRS_READY_S,
     PAIRS_START_BEAT_S,
     RING_OF_A_NODE_S,
@@ -180,6 +182,7 @@ class _PairNode:
                 max(0, min(planned.round_trips, MOST_ROUND_TRIPS)),
                 2 * len(planned.pairs) * order.rails if planned.together else 0,
                 keys.pair_round(place.prefix, order.nonce, planned.number),
+                transfer_s=PAIR_TOGETHER_S if planned.together else PAIR_TRANSFER_S,
                 join_s=PAIR_JOIN_S + len(group) * RING_OF_A_NODE_S,
             )
             for lane in range(order.rails)

@@ -169,7 +169,6 @@ def _improved(snapshot: Snapshot, found: Found) -> Snapshot:
 
 def _follow(participant: Participant, order: MeasureOrder) -> Timed:
     listeners, ring = participant.node.listeners, order.ring
-    listeners.quiet()
     place = ring.place_of(participant.ticket)
     if place is None:
         return Timed(SCHEMA, TOOL_VERSION)

@@ -116,6 +116,7 @@ def _follow(participant: Participant, order: ReachOrder) -> Probed:
     probes = probe_peers(host, own, nonce, ticket, peers, order.deadline_s)
     routes = routes_to(peers, local.facts.interfaces)
     is_listening = local.nccl.listening() is not None
+    local.listeners.quiet()  # what comes later measures
     return Probed(SCHEMA, TOOL_VERSION, probes, routes, local.listeners.unanswered(), is_listening)
 
 

@@ -65,3 +65,10 @@ def test_lines_of_nccl_at_level_info_are_no_alarm() -> None:
 def test_harmless_lines_have_a_reason() -> None:
     assert why_harmless("Warning: WARNING: process group has NOT been destroyed before we destruct")
     assert not why_harmless("CUDA out of memory")
+
+
+def test_the_line_after_last_error_is_nccls_also_with_the_name_of_its_function() -> None:
+    log = read("Last error:\nsocketPoll: Connection closed\n$ for host in a b; do echo $host; done\n")
+    assert [
+        event.text for event in log.events if isinstance(event, Remark) and event.topic == "nccl-warn"
+    ] == ["Last error: socketPoll: Connection closed"]
