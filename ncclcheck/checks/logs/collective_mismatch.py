@@ -12,7 +12,7 @@ from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, differing, exceptions, remarks, statuses, timeouts
 from ncclcheck.checks.logs.nccl_version_mismatch import past_the_start
 from ncclcheck.logs.messages.ib_status import status_of
-from ncclcheck.model.events import CollectiveTimeout, Log, Remark
+from ncclcheck.model.events import CollectiveTimeout, GroupStatus, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _GUESSES = re.compile(r"\bmay be a mismatch\b")  # NCCL itself names several causes
@@ -191,21 +191,23 @@ def _out_of_step(log: Log) -> Iterator[Suspect]:
 def _ran_ahead(log: Log) -> Iterator[Suspect]:
     """A rank that has two collectives behind itself which another one of its group entered and did not end."""
     last = {(state.group, state.place.rank): state for state in statuses(log) if state.place.rank is not None}
-    for waits in last.values():
-        for ahead in last.values():
-            if (
-                waits.group == ahead.group
-                and waits.enqueued > waits.completed
-                and ahead.completed >= waits.completed + _AHEAD
-            ):
-                yield suspect(
-                    f"Rank {ahead.place.rank} has collective {ahead.completed} of its group behind itself, and rank "
-                    f"{waits.place.rank} still waits in {waits.completed + 1}: the ranks call different collectives.",
-                    [waits, ahead],
-                    confidence="likely",
-                    explains=("slow-rank-timeout", "rank-exception"),
-                )
-                return
+    first_of: dict[str, GroupStatus] = {}
+    waiting: dict[str, GroupStatus] = {}
+    for (group, _), state in last.items():
+        first_of[group] = max(first_of.get(group, state), state, key=lambda one: one.completed)
+        if state.enqueued > state.completed:
+            waiting[group] = min(waiting.get(group, state), state, key=lambda one: one.completed)
+    for group, waits in waiting.items():
+        ahead = first_of[group]
+        if ahead.completed >= waits.completed + _AHEAD:
+            yield suspect(
+                f"Rank {ahead.place.rank} has collective {ahead.completed} of its group behind itself, and rank "
+                f"{waits.place.rank} still waits in {waits.completed + 1}: the ranks call different collectives.",
+                [waits, ahead],
+                confidence="likely",
+                explains=("slow-rank-timeout", "rank-exception"),
+            )
+            return
 
 
 def _alone_in_it(log: Log) -> Iterator[Suspect]:

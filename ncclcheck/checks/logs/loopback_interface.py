@@ -12,9 +12,8 @@ from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
-_POD = re.compile(
-    r"-(?:master|worker|launcher|chief|ps)-\d{1,5}$"
-)  # of a job whose pods have roles (Kubeflow)
+# Of a job whose pods have roles (Kubeflow)
+_POD = re.compile(r"-(?:master|worker|launcher|chief|ps)-\d{1,5}$")
 _NODES = re.compile(r"--nnodes[ =](?:\d{1,5}:)?(?:[2-9]|\d\d)")
 
 

@@ -28,7 +28,8 @@ _PROGRESS = re.compile(
     rb"|\"(?:POST|PUT) [^\" ]{1,200} HTTP/[12](?:\.[01])?\"[ :]{1,3}200\b"
     rb"|\bGenerated text: |\.{2,3} ?(?:passed|ok|OK|PASSED)$|^(?:PASS|PASSED|OK)\b"
     rb"|\b(?:saved|saving|wrote) (?:latest )?(?:model|(?:the )?(?:checkpoints?|ckpt|weights))\b"
-    rb"|\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
+    rb"|^(?!.{0,600}(?:trace|dump|stack|\bcore\b|debug|crash|\blogs?\b)).{0,400}"
+    rb"\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(

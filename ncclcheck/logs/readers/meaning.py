@@ -188,9 +188,8 @@ class Meanings:
         if message.strip() == LAST_ERROR:
             self._last_errors[speaker] = raw.number
             return True
-        if (
-            raw.prefix.word is not None and speaker not in self._last_errors
-        ):  # a function of NCCL before its words
+        if raw.prefix.word is not None and speaker not in self._last_errors:
+            # a function of NCCL, which stands before its words
             speaker = speaker_of(replace(raw.prefix, word=None))
             message = f"{raw.prefix.word}: {message}"
         if speaker in self._last_errors and message.strip():

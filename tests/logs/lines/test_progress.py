@@ -19,6 +19,7 @@ from ncclcheck.logs.lines.progress import NO_WORDS, WORDS, WORKS, is_progress, k
         b'INFO:     10.9.0.77:51002 - "POST /v1/completions HTTP/1.1" 200 OK',
         b"|    16GB | 399.38GBps | 213.00GBps |",
         b"[testing] Running with BF16, without top-k (async=False) ... passed",
+        b"tokenizer config file saved in out/mlm/tokenizer_config.json",
     ],
 )
 def test_a_step_a_rate_or_an_answer_shows_work(line: bytes) -> None:
@@ -36,6 +37,8 @@ def test_a_step_a_rate_or_an_answer_shows_work(line: bytes) -> None:
         b"step 7 failed: timed out",
         b"(should be > 40 GB/s here)",
         b"/data/step-100/model.bin",
+        b"a stack trace of rank 3 was written to /tmp/rank3.trace",
+        b"Flight recorder dump saved to /tmp/nccl_trace_rank_3",
         b"step " * 10_000,
     ],
 )
