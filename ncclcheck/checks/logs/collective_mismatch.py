@@ -194,9 +194,9 @@ def _ran_ahead(log: Log) -> Iterator[Suspect]:
     first_of: dict[str, GroupStatus] = {}
     waiting: dict[str, GroupStatus] = {}
     for (group, _), state in last.items():
-        first_of[group] = max(first_of.get(group, state), state, key=lambda one: one.completed)
+        first_of[group] = max(first_of.get(group, state), state, key=lambda status: status.completed)
         if state.enqueued > state.completed:
-            waiting[group] = min(waiting.get(group, state), state, key=lambda one: one.completed)
+            waiting[group] = min(waiting.get(group, state), state, key=lambda status: status.completed)
     for group, waits in waiting.items():
         ahead = first_of[group]
         if ahead.completed >= waits.completed + _AHEAD:
