@@ -268,6 +268,7 @@ def world_size(log: Log) -> int | None:
     sizes = [process.ranks for process in log.processes if process.ranks] + [
         registration.expected for registration in registered(log)
     ]
+    sizes += [int(remark.values["ranks"]) for remark in remarks(log, "told-size")]
     return max(sizes, default=None)
 
 

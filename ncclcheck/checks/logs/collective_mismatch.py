@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -205,9 +205,16 @@ def _ran_ahead(log: Log) -> Iterator[Suspect]:
                 f"{waits.place.rank} still waits in {waits.completed + 1}: the ranks call different collectives.",
                 [waits, ahead],
                 confidence="likely",
+                hosts=culprits(log, [ahead.place]) if _is_alone(ahead, last.values()) else (),
                 explains=("slow-rank-timeout", "rank-exception"),
             )
             return
+
+
+def _is_alone(ahead: GroupStatus, states: Iterable[GroupStatus]) -> bool:
+    """Return True if two or more of its group are behind it, and none has come as far."""
+    others = [state for state in states if state.group == ahead.group and state is not ahead]
+    return len(others) > 1 and all(state.completed < ahead.completed for state in others)
 
 
 def _alone_in_it(log: Log) -> Iterator[Suspect]:

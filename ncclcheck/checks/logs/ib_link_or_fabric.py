@@ -93,9 +93,17 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"RDMA requests to {addresses} failed with status {heads(map(_status, lost or flushed))}.",
             lost or flushed,
-            confidence="likely" if lost else "possible",
+            confidence="likely" if lost and not _comes_after_a_death(log, lost) else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) <= _BOTH_ENDS else (),
         )
+
+
+def _comes_after_a_death(log: Log, lost: Sequence[Remark]) -> bool:
+    """Return True if the launcher said before that a worker had died: requests to it are then not answered."""
+    return any(
+        death.place.file == lost[0].place.file and death.place.line < lost[0].place.line
+        for death in remarks(log, "worker-died")
+    )
 
 
 def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect:

@@ -16,6 +16,7 @@ from ncclcheck.checks.logs._view import (
     path_ends,
     registered,
     remarks,
+    troubles,
 )
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
@@ -75,8 +76,30 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [failure.place for failure in local]),
         )
         return
-    yield from _stale(log) or _head_is_nowhere(log)
+    yield from _told_loopback(log) or _stale(log) or _head_is_nowhere(log)
     yield from _unreached(log, store)
+
+
+def _told_loopback(log: Log) -> list[Suspect]:
+    """Return torchrun's word to several nodes that the store is at a loopback address: its host's own name is one."""
+    told = remarks(log, "rendezvous-result")
+    nodes = max((int(remark.values["nodes"]) for remark in told if "nodes" in remark.values), default=1)
+    local = [remark for remark in told if is_local(remark.values.get("address", ""))]
+    if nodes == 1 or not local or not troubles(log):
+        return []
+    return [
+        suspect(
+            f"torchrun told {nodes} nodes that the store is at {local[0].values['address']}: on the node where it is, "
+            "the host's own name is a loopback address (/etc/hosts).",
+            local,
+            explains=(
+                "firewall-blocked-ports",
+                "world-size-mismatch",
+                "rank-exception",
+                "hostname-resolution",
+            ),
+        )
+    ]
 
 
 def _stale(log: Log) -> list[Suspect]:

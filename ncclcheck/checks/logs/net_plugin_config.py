@@ -53,6 +53,7 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The network plug-in that the job asks for does not work as it is configured.",
             found,
+            confidence="likely" if remarks(log, "ib-no-memory") else "certain",
             hosts=culprits(log, [remark.place for remark in found]),
             explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
         )

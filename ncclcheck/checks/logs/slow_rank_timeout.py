@@ -78,7 +78,10 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     if not late and not over:
         yield from _waited_for_id(log)
     waiting = {timeout.place.rank for timeout in late if timeout.place.rank is not None}
-    busy = [words for words in _busy_speakers(log) if words.last.rank not in waiting]
+    someone_else = waiting != set(
+        range(world_size(log) or 0)
+    )  # else all ranks waited, whoever was busy before
+    busy = [words for words in _busy_speakers(log) if words.last.rank not in waiting and someone_else]
     absent = _absent(log, waiting)
     told = [
         remark

@@ -56,6 +56,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         at_info=True,
     ),
     Topic(
+        "told-size", (r"\b(?:using |dist_)world[ _]size[:=] ?(?P<ranks>\d{1,6})\b",), alarms=False
+    ),  # of Megatron
+    Topic(
+        "rendezvous-result",  # of torchrun: what it told each node of where the store is, and of how many nodes
+        (r"^\s*master_addr=(?P<address>\S{1,253})$", r"^\s*group_world_size=(?P<nodes>\d{1,6})$"),
+        alarms=False,
+    ),
+    Topic(
         "module-asked",  # a person looks for the module that lets adapters read GPU memory
         (r"\b(?:lsmod|modinfo|modprobe)\b.{0,60}\b(?:nv_?peer|nvidia[_-]peer|peermem)",),
         alarms=False,
