@@ -68,7 +68,8 @@ def understood(library: str, result: ChildResult | Missing) -> Inquiry:
     if isinstance(result, Missing):
         return Inquiry(Missing(result.missing, f"{library}: {result.detail}"))
     log = result.stdout.decode("utf-8", "replace")
-    log, _, said = log.rpartition(MARK)
+    before, _, after = log.rpartition(MARK)
+    said, _, later = after.partition("\n")  # NCCL's thread may still log when the child has answered
     if not said or result.returncode != 0:
         text = result.stderr.decode("utf-8", "replace").strip()[-500:]
         detail = f"{library}: the child that asks it ended with {result.returncode}: {text}"
@@ -76,7 +77,7 @@ def understood(library: str, result: ChildResult | Missing) -> Inquiry:
     words = json.loads(said)
     if "missing" in words:
         return Inquiry(Missing(words["missing"], f"{library}: {words['detail']}"))
-    return Inquiry(_answer(library, words, log), words["net_plugin"])
+    return Inquiry(_answer(library, words, before + later), words["net_plugin"])
 
 
 def library_of(nccl: Fact[NcclChoice], environ: Mapping[str, str]) -> Fact[str]:

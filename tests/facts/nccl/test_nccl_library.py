@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire
+from ncclcheck.facts.child import ChildResult
+from ncclcheck.facts.nccl.nccl_child import MARK
+from ncclcheck.facts.nccl.nccl_library import ask, find_library, inquire, understood
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclAnswer
 from tests.facts.namespace import Namespace
@@ -130,6 +132,14 @@ def test_with_a_comm_id_the_address_is_the_local_one(library: str) -> None:
     if answer["version"].startswith("2.29."):
         pytest.skip("NCCL 2.29 looks for an interface outside the subnet of NCCL_COMM_ID")
     assert (answer["interface"], answer["address"], answer["port"]) == ("eth0", "10.0.0.1", 5000)
+
+
+def test_what_nccls_thread_logs_after_the_answer_is_no_part_of_it() -> None:
+    answer = '{"version": 23007, "result": 2, "id": "", "error": "refused", "net_plugin": null}'
+    log = f"\n{MARK}{answer}\nh:1:2 [0] NCCL INFO Socket handshake magic 0x56 (built-in default)\n"
+    told = understood("libnccl.so.2", ChildResult(0, log.encode(), b"")).answer
+    assert isinstance(told, NcclAnswer)
+    assert told.version == "2.30.7"
 
 
 def test_a_file_that_is_no_library_is_an_error_that_names_it(tmp_path: Path) -> None:
