@@ -239,6 +239,7 @@ ISOLATED_PAIR_S = 0.2  # all transfers of one pair alone
 ISOLATE_TIMEOUT_S = 300.0  # the whole of `isolate`, or of `matrix`: 64 nodes meet in 75 rounds of some 3 s
 PAIR_TRANSFER_S = 0.25  # a typical transfer of a pair of `isolate`: long against what a queue holds
 PAIR_TOGETHER_S = 0.12  # of a pair of `matrix`, whose parts go on until all pairs have counted
+PAIR_SLOW_FIRST_S = 0.02  # of the short first transfer of a pair: one that takes longer tells the rate
 PAIR_ROUND_TRIPS_S = 0.1  # of a pair of `matrix`: 200 small messages there and back, or fewer
 PAIR_COMPANY_S = 5.0  # of a pair of `matrix` for all other pairs of its round to begin with it
 PAIR_COMPANY_POLL_S = 0.02  # between two looks whether they are there

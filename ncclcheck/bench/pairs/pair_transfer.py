@@ -33,13 +33,15 @@ from ncclcheck.bench.pairs.pair_stream import (
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
 from ncclcheck.exchange.store.torch_versions import make_store
 from ncclcheck.measure.isolation.pair_tests import deviation_of, middle_mean
-from ncclcheck.timeouts import GROUP_CALL_S, PAIR_ROUND_TRIPS_S
+from ncclcheck.timeouts import GROUP_CALL_S, PAIR_ROUND_TRIPS_S, PAIR_SLOW_FIRST_S
 
 if TYPE_CHECKING:
     import torch
     from torch.distributed import Store
 
-FIRST_BYTES = 1 << 20  # of the transfer that finds the size; it also takes what a shaper lets through at once
+# Of the transfer that finds the size. A slow path shows by the short one; on others the long one also takes what a
+# shaper lets through at once.
+FIRST_BYTES, SHORT_FIRST_BYTES = 1 << 20, 1 << 18
 LEAST_ROUND_TRIPS = 20  # however long they take
 
 
@@ -152,16 +154,21 @@ def _agreed_bytes(end: End, sender: int) -> int:
     import torch
 
     task, device = end.task, end.device
-    size = torch.tensor([FIRST_BYTES], dtype=torch.int64, device=device)
-    part = torch.zeros(FIRST_BYTES, dtype=torch.uint8, device=device)
+    size = torch.zeros(1, dtype=torch.int64, device=device)
     exchange(end, torch.zeros(1, dtype=torch.uint8, device=device), 1 - sender)
-    began = time.perf_counter()
-    exchange(end, part, sender)
-    end.moved()
-    if task.rank != sender:
-        rate = FIRST_BYTES / max(time.perf_counter() - began, 1e-6)
-        size.fill_(max(LEAST_BYTES, min(task.most_bytes, int(rate * task.transfer_s))))
-    exchange(end, size, 1 - sender)  # the receiver has measured, so it decides
+    for first_bytes in (SHORT_FIRST_BYTES, FIRST_BYTES):
+        part = torch.zeros(first_bytes, dtype=torch.uint8, device=device)
+        began = time.perf_counter()
+        exchange(end, part, sender)
+        took_s = time.perf_counter() - began
+        end.moved()
+        if task.rank != sender and (first_bytes == FIRST_BYTES or took_s > PAIR_SLOW_FIRST_S):
+            size.fill_(
+                max(LEAST_BYTES, min(task.most_bytes, int(first_bytes / max(took_s, 1e-6) * task.transfer_s)))
+            )
+        exchange(end, size, 1 - sender)  # the receiver has measured, so it decides; 0: the long one
+        if int(size.item()):
+            break
     return int(size.item())
 
 

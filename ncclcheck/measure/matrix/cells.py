@@ -7,12 +7,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.isolation.pair_tests import (
-    FEW_TRANSFERS,
-    LEAST_SPREAD,
-    PairTest,
-    noise_between,
-)
+from ncclcheck.measure.isolation.pair_tests import LEAST_SPREAD, PairTest, noise_between
 
 LEAST_GAP = 0.15  # a smaller loss is no structure that a job could feel
 GAP_SPREADS = 4.0
@@ -54,7 +49,7 @@ def cell_scale(tests: Sequence[PairTest]) -> CellScale | None:
     rates = sorted(rate for test in tests for rate in test.rates_gbit_s or ())
     if not rates:
         return None
-    spread = max(LEAST_SPREAD, noise_between(tests, FEW_TRANSFERS) or 0.0)
+    spread = max(LEAST_SPREAD, noise_between(tests, min(test.transfers for test in tests)) or 0.0)
     window = max(LEAST_GAP, GAP_SPREADS * spread)
     middle = rates[max(0, len(rates) - max(TOP_VALUES, len(rates) // TOP_SHARE))]
     for _ in range(_PASSES):

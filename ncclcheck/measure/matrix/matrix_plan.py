@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.next_round import Plan, Round
-from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS, PairTest
 from ncclcheck.measure.matrix.bisection import (
     REPEATS,
     WITHIN_REPEATS,
@@ -49,6 +49,9 @@ MOST_TOURNAMENTS = (
     2  # so many times the rounds that all pairs take: nodes that are often silent miss some for good
 )
 ROUND_TRIPS = 200  # of each test
+ALL_TRANSFERS = (
+    2  # counted parts of a test where all nodes meet: many tests tell a leaf, and slow paths come again
+)
 MOST_ACROSS = 2 * REPEATS  # where the leaves change while they are measured
 
 
@@ -106,6 +109,7 @@ def next_matrix_round(plan: MatrixPlan, members: Sequence[int], tests: Sequence[
         number,
         pairs,
         _WHY[kind],
+        transfers=ALL_TRANSFERS if kind == "all" else FEW_TRANSFERS,
         at_once=kind == "units",
         round_trips=ROUND_TRIPS,
         rail_shift=shift,
