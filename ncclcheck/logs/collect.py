@@ -111,7 +111,8 @@ class Collector:
         self._number = number
 
     def _end_file(self) -> None:
-        """Keep which lines of the file show work, and which was the last that was like none before it."""
+        """Keep which lines of the file show work, its last new words, and on which host they were spoken."""
+        self._speakers.place(self._meanings.host_of)
         if self._work:
             self._works[self._file] = tuple(self._work)
             self._work.clear()

@@ -256,3 +256,34 @@ def test_what_a_job_got_over_is_not_why_it_failed_later() -> None:
     late = "RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3\n"
     assert first(early + late)[0] == "p2p-broken"
     assert first(early + steps + late)[0] == "undetermined"
+
+
+def test_who_waits_in_a_collective_is_not_behind_the_number_that_others_had_queued() -> None:
+    def status(rank: int, enqueued: int) -> str:
+        at = f"[rank{rank}]:[E x.cpp:1] [PG ID 1 PG GUID 1 Rank {rank}]"
+        return f"{at} at work: 85, last enqueued NCCL work: {enqueued}, last completed NCCL work: 84.\n"
+
+    waits = (
+        "[rank1]:[E x.cpp:1] [PG ID 1 PG GUID 1 Rank 1] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=85, OpType=ALLGATHER, Timeout(ms)=600000) ran for 600034 milliseconds before timing out.\n"
+    )
+    assert first(status(0, 88) + status(2, 88) + status(1, 88) + waits)[0] == "undetermined"
+    assert first(status(0, 88) + status(2, 88) + waits)[0] == "undetermined"
+    assert first(status(0, 88) + status(2, 88) + status(1, 84)) == ("slow-rank-timeout", ("rank 1",))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: cancelled",  # vLLM's workers, after one of them died
+        "Error: ShardCannotStart",  # TGI, after a shard ended
+    ],
+)
+def test_what_a_server_says_after_its_worker_ended_is_no_cause(line: str) -> None:
+    assert first(f"ERROR worker 2 died unexpectedly\n{line}\n")[0] == "undetermined"
+
+
+def test_a_corrected_error_of_pcie_says_nothing_of_shared_memory() -> None:
+    line = "nvidia 0000:3b:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n"
+    assert first(line)[0] != "shm-too-small"
+    assert first("DataLoader worker (pid 7) is killed by signal: Bus error.\n")[0] == "shm-too-small"

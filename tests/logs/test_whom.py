@@ -46,3 +46,29 @@ def test_a_failed_link_has_two_ends() -> None:
         "err 129 (Recv)\nn1 kernel: mlx5_core 0000:3b:00.0 eth1: Link down\n"
     )
     assert set(hosts(log)) >= {"n1", "10.8.0.4"}
+
+
+def test_the_process_whose_traceback_mp_spawn_shows_is_named() -> None:
+    log = (
+        "x.cu:1: kernel: block: [0,0,0], thread: [4,0,0] Assertion `t >= 0 && t < n_classes` failed.\n"
+        "ProcessRaisedException: \n\n-- Process 2 terminated with the following error:\n"
+        "Traceback (most recent call last):\n  x.backward()\nRuntimeError: CUDA error: device-side assert triggered\n"
+    )
+    assert hosts(log) == ("rank 2",)
+
+
+def test_what_a_program_said_last_was_said_on_the_host_of_the_heading_above() -> None:
+    timeout = (
+        "[rank0]:[E x.cpp:1] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=2, "
+        "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600042 milliseconds before timing out.\n"
+    )
+    log = (
+        "=== node 0: gpu-b11 (10.25.117.28) ===\nLoading checkpoint shards: 100% Completed\nmodel is ready\n"
+        f"{timeout}=== node 1: gpu-b12 (10.25.117.31) ===\nLoading checkpoint shards: 40% Completed\n"
+    )
+    assert hosts(log) == ("gpu-b12",)
+
+
+def test_the_replica_before_a_line_of_vertex_is_its_host() -> None:
+    line = "ERROR\t2024-06-03 14:21:24 +0000\tworkerpool1-0\t[rank11]: torch.OutOfMemoryError: CUDA out of memory.\n"
+    assert set(hosts(line)) == {"workerpool1-0", "rank 11"}

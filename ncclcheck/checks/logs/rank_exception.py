@@ -78,9 +78,9 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             if asserts
             else list(own)
         )
-        same = (
-            faults if "CUDA error" in found[0].text else ()
-        )  # torch's watchdog tells it again, with the rank
+        # torch's watchdog, or the exception of the assertion, tells it again, with the rank
+        told = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
+        same = (*(faults if "CUDA error" in found[0].text else ()), *told)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         raised = suspect(
             f"{who(culprit)} ended with its own error: {what(found[0])}. What the other ranks report "

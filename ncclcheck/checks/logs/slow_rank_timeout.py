@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import behind, culprits, remarks, statuses, timeouts, waits, world_size
-from ncclcheck.model.events import CollectiveTimeout, Event, Log, LogPosition, RankBehind, Remark, Words
+from ncclcheck.model.events import (
+    CollectiveTimeout,
+    Event,
+    GroupStatus,
+    Log,
+    LogPosition,
+    RankBehind,
+    Remark,
+    Words,
+)
 from ncclcheck.model.finding import Fix
 
 _MOST_RANKS = 65536
@@ -31,7 +40,7 @@ _BUSY = re.compile(
     re.IGNORECASE,
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
-_WAITS = re.compile(r"wait", re.IGNORECASE)
+_WAITS_OR_ENDS = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)", re.IGNORECASE)
 
 _STRAGGLER_FIXES = (
     Fix(
@@ -152,7 +161,9 @@ def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
 def _busy_speakers(log: Log) -> list[Words]:
     """Return the words of those whose last line tells of work of their own."""
     return [
-        words for words in log.words if _BUSY.search(words.last_text) and not _WAITS.search(words.last_text)
+        words
+        for words in log.words
+        if _BUSY.search(words.last_text) and not _WAITS_OR_ENDS.search(words.last_text)
     ]
 
 
@@ -298,23 +309,18 @@ def _named_by_torch(log: Log) -> Iterator[Suspect]:
 
 def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[Suspect]:
     """Yield the ranks whose collective has a lower number than the one in which all others of the group wait."""
-    at: dict[str, dict[int, tuple[int, Event]]] = {}
-    for timeout in late:
-        if timeout.place.rank is not None and timeout.sequence is not None:
-            at.setdefault(timeout.group, {}).setdefault(timeout.place.rank, (timeout.sequence, timeout))
-    for status in statuses(log):
-        if status.place.rank is not None:
-            reached = at.setdefault(status.group, {})
-            reached[status.place.rank] = min(
-                reached.get(status.place.rank, (status.enqueued, status)),
-                (status.enqueued, status),
-                key=lambda pair: pair[0],
-            )
-    for ranks in at.values():
+    for ranks in _reached(log, late):
         lowest = min(number for number, _ in ranks.values())
         highest = max(number for number, _ in ranks.values())
         first = [event for number, event in ranks.values() if number == lowest]
         ahead = [event for number, event in ranks.values() if number == highest]
+        is_exact = {isinstance(event, GroupStatus) for _, event in ranks.values()}
+        if (
+            lowest < highest
+            and len(is_exact) > 1
+            and not all(isinstance(event, GroupStatus) for event in first)
+        ):
+            continue  # who waited in an earlier one may have come further
         if lowest < highest and len(first) < len(ahead) and len(first) + len(ahead) == len(ranks):
             named = culprits(log, [event.place for event in first])
             yield suspect(
@@ -326,7 +332,7 @@ def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[S
                 fixes=_STRAGGLER_FIXES,
             )
             return
-        if lowest < highest and len(ahead) < len(first):
+        if lowest < highest and len(ahead) < len(first) and len(is_exact) == 1:
             named = culprits(log, [event.place for event in ahead])
             yield suspect(
                 f"{' and '.join(named)} had already come to collective {highest}, while most ranks waited in "
@@ -337,6 +343,20 @@ def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[S
                 fixes=_STRAGGLER_FIXES,
             )
             return
+
+
+def _reached(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[int, tuple[int, Event]]]:
+    """Return, for each group, the collective that each rank had come to, or at least to the one that it waited in."""
+    reached: dict[str, dict[int, tuple[int, Event]]] = {}
+    for status in statuses(log):
+        if (rank := status.place.rank) is not None:
+            earliest = reached.setdefault(status.group, {})
+            if rank not in earliest or status.enqueued < earliest[rank][0]:
+                earliest[rank] = status.enqueued, status
+    for timeout in late:
+        if timeout.place.rank is not None and timeout.sequence is not None:
+            reached.setdefault(timeout.group, {}).setdefault(timeout.place.rank, (timeout.sequence, timeout))
+    return list(reached.values())
 
 
 def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:

@@ -47,6 +47,10 @@ _RANK = re.compile(
 )
 _DETERMINED = re.compile(r"[0-9a-f]{8} (?:\[rank=(?P<rank>\d{1,6})\] )?\|\| ")
 _SAGEMAKER = re.compile(r"\[\d{1,6},mpirank:(?P<rank>\d{1,6}),(?P<host>[\w.-]{1,253})\]<\w{1,10}>: ?")
+_VERTEX = re.compile(
+    r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)\t(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}\t)"
+    r"(?P<host>[a-z][\w-]{0,40}\d)\t"
+)  # gcloud ai custom-jobs stream-logs
 _LISTED = re.compile(
     r"\((?P<host>[\w.-]{1,253}), rank=(?P<rank>\d{1,6}), pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) ?"
 )
@@ -178,7 +182,7 @@ def _of_platform(found: Prefix) -> Prefix | None:
     """Take the label of torchx, Determined, SageMaker, and of launchers that list host, rank and process id."""
     if match := _TORCHX.match(found.message):
         return replace(found, message=found.message[match.end() :])
-    for pattern in (_DETERMINED, _SAGEMAKER, _LISTED, _MPI_PROCESS):
+    for pattern in (_DETERMINED, _SAGEMAKER, _VERTEX, _LISTED, _MPI_PROCESS):
         if match := pattern.match(found.message):
             told = match.groupdict()
             if pattern is _MPI_PROCESS and (_SOURCE_FILE.search(match["host"]) or not is_name(match["host"])):

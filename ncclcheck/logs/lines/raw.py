@@ -34,6 +34,10 @@ class Raw(Struct, frozen=True):
         """Return the same line, about that rank."""
         return replace(self, prefix=replace(self.prefix, rank=rank))
 
+    def of_local_rank(self, local_rank: int) -> Raw:
+        """Return the same line, about that process of its node."""
+        return replace(self, prefix=replace(self.prefix, local_rank=local_rank))
+
     def of_task(self, task: int) -> Raw:
         """Return the same line, about that task of the launcher."""
         return replace(self, prefix=replace(self.prefix, task=task, rank=None))
@@ -50,10 +54,11 @@ class Raw(Struct, frozen=True):
 class RawWords:
     """First and last ordinary line of a speaker, as bytes; changed in place, since most lines of a log are such."""
 
-    __slots__ = ("file", "first", "first_number", "last", "last_number", "lines")
+    __slots__ = ("file", "first", "first_host", "first_number", "last", "last_host", "last_number", "lines")
 
     def __init__(self, file: str, number: int, line: bytes) -> None:
         self.file = file
         self.first_number, self.first = number, line
         self.last_number, self.last = number, line
+        self.first_host = self.last_host = ""  # of the sections in which these lines stand
         self.lines = 1

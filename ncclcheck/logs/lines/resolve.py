@@ -99,10 +99,15 @@ def _spoken(words: RawWords) -> tuple[Raw, Raw, RawWords]:
     first = parse(words.first[:_LONGEST_WORDS].decode("utf-8", "replace"))
     last = parse(_last_drawn(words.last)[:_LONGEST_WORDS].decode("utf-8", "replace"))
     return (
-        Raw(words.file, words.first_number, first, None),
-        Raw(words.file, words.last_number, last, None),
+        _headed(Raw(words.file, words.first_number, first, None), words.first_host),
+        _headed(Raw(words.file, words.last_number, last, None), words.last_host),
         words,
     )
+
+
+def _headed(raw: Raw, host: str) -> Raw:
+    """Return the line on the host of the heading above it, where it has no labels of its own."""
+    return raw if raw.is_labelled or not host else raw.on(host, None)
 
 
 def _last_drawn(line: bytes) -> bytes:

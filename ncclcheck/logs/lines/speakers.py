@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ncclcheck.logs.lines.raw import RawWords
 from ncclcheck.logs.lines.shapes import has_no_numbers, is_counting, label_of
 
@@ -22,6 +24,11 @@ class Speakers:
         """Take the lines that follow as those of that file: no speaker of another one goes on in it."""
         self._file = name
         self._here = {}
+
+    def place(self, host_of: Callable[[int], str]) -> None:
+        """Note on which host the lines of this file were spoken, as its headings say."""
+        for words in self._here.values():
+            words.first_host, words.last_host = host_of(words.first_number), host_of(words.last_number)
 
     def take(self, line: bytes, number: int, shape: int) -> None:
         """Take an ordinary line of that shape."""

@@ -182,7 +182,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             ),
             r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
             r"No space left on device: b?['\"]/(?:psm_|dev/shm|torch_|sem\.|nccl-)",
-            r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|Bus error\b",
+            r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|(?<!PCIe )Bus error\b",
             r"unable to mmap \d+ bytes from file </?torch_",
             r"\bsignal:? 7\b(?! ?\d)|\bSIGBUS\b|\bexit ?code:? (?:-7|135)\b",
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",

@@ -36,6 +36,7 @@ _AFTER = re.compile(
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
     r"|Horovod has been shut down"
+    r"|^cancelled$|^Shard(?:CannotStart|Failed|Disconnected)$|^Webserver(?:CannotStart|Failed)$"  # vLLM, TGI
     # a serving engine that waited for its workers, which hang in a collective
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )

@@ -32,6 +32,9 @@ _GUESSES = re.compile(
 )  # all that Ray can think of; what a model was asked, or says
 LAST_ERROR_WITHIN_LINES = 40  # the line after `Last error:`, where the ranks' lines are mixed
 MOST_LENT_LINES = 60  # of a traceback that a logger wrote
+_SPAWNED = re.compile(
+    r"-- Process (?P<local>\d{1,4}) terminated with the following error:"
+)  # torch's mp.spawn
 _ERROR_LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _WARNING_LEVELS = ("WARN", "WARNING")
 _OPTIONAL = frozenset({"no-kernel-image"})  # a kernel for newer GPUs, instead of which another is used
@@ -85,6 +88,10 @@ class Meanings:
         self._shell.forget()
         self._lent = None
         self._event_at = (-1, "")
+
+    def host_of(self, line: int) -> str:
+        """Return the host that the heading above that line of this file names; empty where none does."""
+        return self._sections.host_of(line)
 
     def plain(self, raw: Raw) -> None:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
@@ -150,6 +157,8 @@ class Meanings:
         """Remember who wrote an error whose traceback follows without labels: a logger writes only one."""
         if raw.is_labelled and (raw.prefix.level in _ERROR_LEVELS or TRACEBACK in raw.prefix.message):
             self._lent = (raw.number, raw)
+        elif match := _SPAWNED.match(raw.prefix.message):
+            self._lent = (raw.number, raw.of_local_rank(int(match["local"])))
 
     def in_traceback(self, raw: Raw) -> bool:
         """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
@@ -265,9 +274,8 @@ class Meanings:
         if self._lent is not None and not raw.is_labelled and exceptions.split(text, in_traceback=False):
             begun, of = self._lent
             if raw.number - begun <= MOST_LENT_LINES:
-                return replace(
-                    raw, prefix=replace(raw.prefix, rank=of.prefix.rank), host=of.prefix.host or raw.host
-                )
+                labels = replace(raw.prefix, rank=of.prefix.rank, local_rank=of.prefix.local_rank)
+                return replace(raw, prefix=labels, host=of.prefix.host or raw.host)
         at, remote = self._remote.get(speaker_of(raw.prefix), (0, ""))
         if remote and raw.number - at <= MOST_TRACEBACK_LINES and exceptions.split(text, in_traceback=False):
             return raw.on(remote, None)

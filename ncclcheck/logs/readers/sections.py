@@ -7,6 +7,7 @@ A person who collects output of several nodes writes such headings (`=== gpu07 d
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 
 _RULES = re.compile(r"^[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
 _COMMENT = re.compile(r"^# (?P<rest>(?:node|host|on|from) [^\n]{1,80})$")
@@ -58,6 +59,7 @@ PATTERNS = (
     _FIELD.pattern,
     _DESCRIBED.pattern,
 )
+_MOST_SECTIONS = 65_536  # of a file
 _FIELD_LINES = 12  # a field speaks for the lines of its own paragraph
 
 
@@ -67,17 +69,29 @@ class Sections:
     def __init__(self) -> None:
         self._host = ""
         self._until: int | None = None
+        self._begun: list[int] = []  # the first line of each section of the file, and the hosts of these
+        self._hosts: list[tuple[str, int | None]] = []
 
     def forget(self) -> None:
         """Nothing that a heading of one file said holds in the next."""
         self._host, self._until = "", None
+        self._begun, self._hosts = [], []
 
     def host_of(self, line: int) -> str:
         """Return the host of that line; empty where no heading named one."""
-        return "" if self._until is not None and line > self._until else self._host
+        begun = bisect_right(self._begun, line)
+        host, until = self._hosts[begun - 1] if begun else ("", None)
+        return "" if until is not None and line > until else host
 
     def read(self, text: str, line: int) -> None:
         """Take a line that may be a heading."""
+        before = self._host, self._until
+        self._read(text, line)
+        if (self._host, self._until) != before and len(self._begun) < _MOST_SECTIONS:
+            self._begun.append(line)
+            self._hosts.append((self._host, self._until))
+
+    def _read(self, text: str, line: int) -> None:
         if match := _FIELD.match(text):
             self._host, self._until = match["host"], line + _FIELD_LINES
         elif match := _DESCRIBED.match(text):
@@ -96,7 +110,8 @@ class Sections:
 
 
 def _host_in(heading: str) -> str:
-    """Return the name in the heading that is one of a host; empty where there is none."""
+    """Return the name in the heading that is one of a host; a number only where no name is; empty where neither is."""
+    number = ""
     for match in _TOKEN.finditer(heading):
         name = _FILE.sub("", match["name"])
         stem = _DIGITS.sub("", name).strip("-_.").lower()
@@ -111,6 +126,8 @@ def _host_in(heading: str) -> str:
             or ("." in name and name.rpartition(".")[2] in ("py", "sh", "json", "yaml", "pt"))
         ):
             continue
-        if has_number or (key in _KEYS and "." not in match["name"]):
+        if name.isdecimal() and key in _KEYS:
+            number = number or name
+        elif has_number or (key in _KEYS and "." not in match["name"]):
             return name
-    return ""
+    return number
