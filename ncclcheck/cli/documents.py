@@ -11,7 +11,8 @@ from typing import TypeVar
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 import ncclcheck
-from ncclcheck.cli.files import read_bytes
+from ncclcheck.checks.registry import every_check
+from ncclcheck.cli.files import begin_reading, contents, read_bytes
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
@@ -46,8 +47,10 @@ def load(file: str, option: str, reader: SharedReader | None = None) -> Saved | 
 
     Give one `reader` to all of many files: what they have in common is then decoded and kept once.
     """
-    reader = reader or SharedReader()
-    data = read_bytes(file, option)
+    return _document(read_bytes(file, option), file, option, reader or SharedReader())
+
+
+def _document(data: bytes, file: str, option: str, reader: SharedReader) -> Saved | FactsDocument | Report:
     if _BEGINS_AS_SAVED.match(data):  # a header of its own would be read through hundreds of megabytes
         with suppress(DecodeError):
             saved = _collected_never(data, Saved, reader)
@@ -129,7 +132,9 @@ def _other_version(data: bytes) -> str:
 
 def load_saved(file: str, command: SavedCommand) -> Saved:
     """Load a saved run for `--from`; facts become the run of their one node. Raises UsageError for anything else."""
-    document = load(file, "--from")
+    reading = begin_reading(file, "--from")
+    every_check()  # they are needed next, and their import takes as long as to read a run of thousands of nodes
+    document = _document(contents(reading, file, "--from"), file, "--from", SharedReader())
     if isinstance(document, Report):
         raise UsageError(
             f"--from {file}: this is a report: 'ncclcheck report {file}' shows it; --from takes what --save wrote"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from ncclcheck.facts.bounded_call import within
+from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import USER_FILE_S
@@ -22,7 +22,17 @@ def read_bytes(file: str, option: str, limit_bytes: int = LIMIT_BYTES) -> bytes:
 
     A mount that hangs, or a file that never ends, is refused after USER_FILE_S.
     """
-    data = within(USER_FILE_S, _read, file, option, limit_bytes)
+    return contents(begin_reading(file, option, limit_bytes), file, option)
+
+
+def begin_reading(file: str, option: str, limit_bytes: int = LIMIT_BYTES) -> Started[bytes | str]:
+    """Return the reading of a file, under way: `contents` ends it. A large file is read while something else is done."""
+    return start(_read, file, option, limit_bytes)
+
+
+def contents(reading: Started[bytes | str], file: str, option: str) -> bytes:
+    """Return the contents that `begin_reading` reads. Raises UsageError as `read_bytes` does."""
+    data = reading.result(USER_FILE_S)
     if isinstance(data, str):
         raise UsageError(data)
     if isinstance(data, Missing):
