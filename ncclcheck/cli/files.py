@@ -26,7 +26,7 @@ def read_bytes(file: str, option: str, limit_bytes: int = LIMIT_BYTES) -> bytes:
 
 
 def begin_reading(file: str, option: str, limit_bytes: int = LIMIT_BYTES) -> Started[bytes | str]:
-    """Return the reading of a file, under way: `contents` ends it. A large file is read while something else is done."""
+    """Return the reading of a file, under way: `contents` ends it. It goes on while something else is done."""
     return start(_read, file, option, limit_bytes)
 
 

@@ -251,7 +251,7 @@ def test_a_rank_in_a_collective_that_another_has_behind_itself_is_out_of_step() 
 
 
 def test_what_a_job_got_over_is_not_why_it_failed_later() -> None:
-    early = "x:1:2 [4] NCCL INFO Could not enable P2P between dev 4(=61000) and dev 3(=42000)\n"
+    early = "x:1:2 [4] NCCL INFO P2P is disabled between connected GPUs 4 and 3\n"
     steps = "".join(f"iteration {number}/ 320000 | lm_loss: 2.4671\n" for number in range(100, 150, 10))
     late = "RuntimeError: NCCL error in: x.cpp:1269, internal error, NCCL version 2.14.3\n"
     assert first(early + late)[0] == "p2p-broken"
@@ -287,3 +287,112 @@ def test_a_corrected_error_of_pcie_says_nothing_of_shared_memory() -> None:
     line = "nvidia 0000:3b:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n"
     assert first(line)[0] != "shm-too-small"
     assert first("DataLoader worker (pid 7) is killed by signal: Bus error.\n")[0] == "shm-too-small"
+
+
+def test_an_exception_after_the_timeouts_comes_of_them_and_one_before_them_is_the_cause() -> None:
+    raised = "Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nKeyError: 'rng'\n"
+    bar = "eval:  61%|######   | 7712/12640 [30:00<19:10,  4.28it/s]\n"
+    assert (
+        first(bar + TIMEOUT + TIMEOUT.replace("ank1", "ank2").replace("ank 1", "ank 2") + raised)[0]
+        != "rank-exception"
+    )
+    assert first(raised + TIMEOUT)[0] == "rank-exception"
+
+
+@pytest.mark.parametrize("address", ["255.255.0.0", "239.1.2.3"])
+def test_a_master_address_that_no_machine_can_have_is_wrong(address: str) -> None:
+    line = (
+        "torch.distributed.DistNetworkError: The client socket has timed out after 900s while trying to connect to "
+        f"({address}, 29500).\n"
+    )
+    assert first(line)[0] == "master-addr-wrong"
+    assert first(line.replace(address, "10.1.2.3"))[0] != "master-addr-wrong"
+
+
+def test_workers_of_several_machines_that_look_for_the_store_at_loopback_are_told_wrong() -> None:
+    def worker(ip: str, rank: int) -> str:
+        told = f"world_size=2 rank={rank} distributed_init_method=tcp://127.0.0.1:38429 backend=nccl"
+        return f"(Worker pid={rank}, ip={ip}) {told}\n"
+
+    late = "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n"
+    assert first(worker("10.0.0.1", 0) + worker("10.0.0.2", 1) + late)[0] == "master-addr-wrong"
+    assert first(worker("10.0.0.1", 0) + worker("10.0.0.1", 1) + late)[0] == "world-size-mismatch"
+
+
+def test_connections_lost_after_the_gids_of_an_adapter_changed_blame_the_gid() -> None:
+    changed = "h1:1:2 [4] net_ib.cc:94 NCCL WARN NET/IB : mlx5_6:1 Got async event : GID table change\n"
+    lost = (
+        "h1:1:3 [4] net_ib.cc:1632 NCCL WARN NET/IB : Got completion from peer 10.6.4.12<38816> with status=12 "
+        "opcode=0 len=0 vendor err 129 (Send) localGid ::ffff:10.6.4.17 remoteGids::ffff:10.6.4.12\n"
+    )
+    assert first(changed + lost) == ("roce-gid", ("h1",))
+    assert first(lost)[0] == "ib-link-or-fabric"
+    assert first(lost + changed)[0] != "roce-gid"
+
+
+def test_a_queue_pair_between_infiniband_and_roce_is_a_wrong_choice_of_adapters() -> None:
+    uses = "h1:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_2:1/{} ; OOB eth0:10.1.7.18<0>\n"
+    fails = (
+        "h1:1:2 [0] misc/ibvwrap.cc:284 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument\n"
+    )
+    assert first(uses.format("RoCE") + fails)[0] == "ib-hca-selection"
+    assert first(uses.format("IB") + fails)[0] != "ib-hca-selection"
+
+
+def test_a_library_of_amd_without_code_for_the_gpu_is_named_as_nvidias_is() -> None:
+    line = "h:1:2 [0] src/enqueue.cc:2140 NCCL WARN {} failure 'invalid device function'\n"
+    assert first(line.format("HIP"))[0] == first(line.format("Cuda"))[0] == "unsupported-gpu-arch"
+
+
+def test_memory_of_a_gpu_that_ucx_cannot_register_is_gpudirect() -> None:
+    line = "[1.7] [g:8:0] ib_md.c:349  UCX  ERROR ibv_reg_mr(address=0x7fd1, length=4096, access=0xf) failed: {}\n"
+    assert first(line.format("Bad address"))[0] == "gdr-unavailable"
+    assert first(line.format("Cannot allocate memory"))[0] == "memlock-limit"
+
+
+def test_a_pod_that_was_evicted_for_memory_ran_out_of_it() -> None:
+    event = (
+        "44m  Warning  Evicted  pod/train-w-1   The node was low on resource: {}. Threshold quantity: 100Mi\n"
+    )
+    assert first(event.format("memory"))[0] == "host-oom-kill"
+    assert first(event.format("ephemeral-storage"))[0] == "undetermined"
+
+
+def test_sockets_that_fail_after_a_plugin_was_left_out_are_the_cause() -> None:
+    plugin = "h:1:2 [0] NCCL INFO NET/OFI No eligible providers were found\n"
+    sockets = "h:1:2 [0] NCCL INFO Using network Socket\n"
+    refused = (
+        "h:1:2 [0] misc/socket.cc:518 NCCL WARN socketPollConnect: connect to 169.254.170.23<42217> returned "
+        "Connection refused, exceeded error retry count after 35 attempts\n"
+    )
+    assert first(plugin + sockets + refused)[0] == "wrong-interface"
+    assert first(plugin + "x: NCCL error: unhandled system error\n")[0] == "net-plugin-config"
+
+
+def test_a_gpu_that_is_busy_for_one_rank_of_many_is_not_well_and_one_that_two_took_is_shared() -> None:
+    busy = "CUDA error: all CUDA-capable devices are busy or unavailable\n"
+    others = "".join(f"srun: error: n{number}: task {number}: Terminated\n" for number in range(5))
+    gone = "srun: error: n9: task 9: Exited with exit code 1\n"
+    assert first(f"9: {busy}{gone}{others}")[0] == "gpu-hardware"
+    assert (
+        first(f"Using device 0: Tesla P100\nUsing device 0: Tesla P100\nERROR: {busy}")[0] == "duplicate-gpu"
+    )
+
+
+def test_connections_through_a_sidecar_in_a_job_that_does_not_get_on_blame_the_mesh() -> None:
+    through = (
+        "[I socket.cpp:276] [c10d] The server socket on [::]:23456 has accepted a connection from "
+        "[::ffff:127.0.0.6]:5{}.\n"
+    )
+    log = "".join(through.format(number) for number in range(3))
+    assert first(log)[0] == "k8s-dns-or-mesh"
+    steps = "".join(f"step {number} loss 2.{number}\n" for number in range(10, 15))
+    assert first(log + steps)[0] != "k8s-dns-or-mesh"
+
+
+def test_a_stall_of_horovod_ends_with_the_next_step() -> None:
+    step = "{}/938 [=====>........] - ETA: 9:42 - loss: 0.2105 - acc: 0.9377\n"
+    stall = "[2020-03-24 05:35:40: W stall_inspector.cc:105] some are waiting for remainder of ranks for 60 seconds.\n"
+    before = "".join(step.format(number) for number in (10, 20, 30))
+    assert first(before + stall + step.format(40))[0] == "healthy"
+    assert first(before + stall)[0] != "healthy"

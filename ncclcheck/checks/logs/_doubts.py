@@ -27,7 +27,7 @@ def doubts(log: Log) -> Doubt | None:
         (
             Doubt(why, lines)
             for why, lines in (
-                ("a person looked at the machine, so there was a question", remarks(log, "inspected")),
+                ("a person looked at the machine, so there was a question", _looked_at(log)),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
@@ -35,6 +35,22 @@ def doubts(log: Log) -> Doubt | None:
             if lines
         ),
         None,
+    )
+
+
+def _looked_at(log: Log) -> tuple[Event, ...]:
+    """Return the looks at the machine, but for those before a program was started that then ended well."""
+    looks = remarks(log, "inspected")
+    starts = [start.place for start in remarks(log, "launched")]
+    ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
+    return tuple(
+        look
+        for look in looks
+        if not any(
+            look.place.file == start.file == end.file and look.place.line < start.line < end.line
+            for start in starts
+            for end in ends[-1:]
+        )
     )
 
 

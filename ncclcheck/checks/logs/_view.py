@@ -9,6 +9,7 @@ from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.logs._works import (
     began_again,
     ends_of_job,
+    is_end_of_stall,
     is_of_a_part,
     is_overcome,
     shows_work,
@@ -180,6 +181,7 @@ def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
         and (remark.place.file, remark.place.line) not in normal
         and remark.place.line > ends.get(remark.place.file, last)
         and not went_on_after(log, remark.place)
+        and not is_end_of_stall(log, remark)
     )
 
 

@@ -56,6 +56,13 @@ def went_on_after(log: Log, place: LogPosition) -> bool:
     return (len(lines) >= RECENT and lines[0] > place.line) or _was_left_in_order(log, place)
 
 
+def is_end_of_stall(log: Log, event: Event) -> bool:
+    """Return True for Horovod's stall where a step follows: no rank gets to one without all others."""
+    lines = log.works.get(event.place.file, ())
+    is_stall = "waiting for remainder of ranks" in event.text or event.text.startswith("Stalled ranks:")
+    return is_stall and bool(lines) and lines[-1] > event.place.line
+
+
 def _was_left_in_order(log: Log, place: LogPosition) -> bool:
     """Return True if a communicator was destroyed later, and no process raised an exception or ended with an error."""
     destroyed = False
@@ -80,7 +87,7 @@ def is_overcome(log: Log, event: Event) -> bool:
         again = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
         again = again or event.values.get("group") == "kubernetes-ended"
         return again and went_on_after(log, event.place) and _ended_well_after(log, event.place)
-    return went_on_after(log, event.place)
+    return went_on_after(log, event.place) or is_end_of_stall(log, event)
 
 
 def _ended_well_after(log: Log, place: LogPosition) -> bool:

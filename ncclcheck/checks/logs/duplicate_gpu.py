@@ -53,3 +53,14 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
             found,
             hosts=(*hosts[:1], *(f"rank {rank}" for rank in ranks[: 4 if hosts else 2])),
         )
+    elif busy := remarks(log, "gpu-busy"):
+        taken = [remark.values["device"] for remark in remarks(log, "gpu-taken")]
+        twice = [line for line in remarks(log, "gpu-taken") if taken.count(line.values["device"]) > 1]
+        if len({remark.place.host for remark in twice}) == 1:
+            yield suspect(
+                f"Two processes took GPU {twice[0].values['device']}, and it serves one at a time: another has it "
+                "(compute mode EXCLUSIVE_PROCESS), or each process must take its own.",
+                [*busy, *twice],
+                confidence="likely",
+                hosts=culprits(log, [remark.place for remark in busy if remark.place.host]),
+            )

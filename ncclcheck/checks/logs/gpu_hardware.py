@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
+from ncclcheck.checks.logs._view import culprits, hosts_of, remarks
 from ncclcheck.checks.xid import sxid_demand, xid_demand
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
+_MANY = 3  # hosts
 _OF_MEMORY = frozenset({63, 92, 94})  # ask for less than a reset, and tell of memory that fails
 
 
@@ -52,6 +53,15 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
     found = sorted(
         [*xids, *remarks(log, "ecc", "gpu-lost")], key=lambda xid: (xid.place.file, xid.place.line)
     )
+    busy = remarks(log, "gpu-busy")
+    if not found and _is_one_of_many(log, busy):
+        yield suspect(
+            "One GPU of many does not take work (CUDA calls it busy or unavailable): another process has it to "
+            "itself, or it needs a reset.",
+            busy,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in busy[:1]]),
+        )
     if found:
         numbers = sorted({int(xid.values["xid"]) for xid in xids if xid.values.get("xid", "").isdigit()})
         which = f" (Xid {', '.join(map(str, numbers))})" if numbers else ""
@@ -60,6 +70,12 @@ def gpu_hardware(log: Log) -> Iterator[Suspect]:
             found,
             hosts=culprits(log, [remark.place for remark in found]),
         )
+
+
+def _is_one_of_many(log: Log, busy: Sequence[Remark]) -> bool:
+    """Return True if one rank alone, of a job of many, says that its GPU is busy or unavailable."""
+    ranks = {remark.place.rank for remark in busy}
+    return len(ranks) == 1 and None not in ranks and len(hosts_of(log)) >= _MANY
 
 
 def _is_of_hardware(line: Remark) -> bool:

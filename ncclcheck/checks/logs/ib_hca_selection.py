@@ -58,6 +58,8 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             apart,
             confidence="likely",
         )
+    elif (of_two := _of_two_link_layers(log)) and remarks(log, "ib-modify-qp"):
+        yield _of_two_networks(log, of_two)
     elif chosen_apart(log, remarks(log, "ib-modify-qp")):
         yield suspect(
             "One of the adapters that NCCL_IB_HCA names has no route to the peer's: they are of different networks.",
@@ -89,6 +91,18 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             if mixed or lost
             else (),
         )
+
+
+def _of_two_networks(log: Log, of_two: Sequence[Remark]) -> Suspect:
+    """Return that NCCL pairs adapters of InfiniBand with adapters of Ethernet."""
+    return suspect(
+        "NCCL uses adapters of InfiniBand and of Ethernet (RoCE) as if they were of one network, and a queue pair "
+        "between two of them cannot be set up. NCCL_IB_HCA selects those of one network.",
+        [*of_two, *remarks(log, "ib-modify-qp")],
+        confidence="likely",
+        hosts=(),
+        explains=("roce-gid", "ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
+    )
 
 
 def _apart_on_a_node(apart_here: Sequence[Remark]) -> Suspect:
@@ -138,6 +152,15 @@ def _odd(log: Log) -> list[Remark]:
         for kind in kinds.values()
         if kind is not most
         for process in kind
+    ]
+
+
+def _of_two_link_layers(log: Log) -> list[Remark]:
+    """Return the processes that use adapters of both link layers (`mlx5_0:1/IB`, `mlx5_2:1/RoCE`)."""
+    return [
+        as_line(process, f"uses {', '.join(process.devices)}")
+        for process in log.processes
+        if {device.rpartition("/")[2].partition(" ")[0] for device in process.devices} >= {"IB", "RoCE"}
     ]
 
 

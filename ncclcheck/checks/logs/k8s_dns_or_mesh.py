@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
 from ncclcheck.checks.logs._view import culprits, exceptions, failures, heads, matches, remarks, troubles
+from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
 
@@ -61,6 +62,16 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
             hosts=unresolved_hosts(log, found, culprits(log, [event.place for event in given_up or found])),
         )
     mesh = remarks(log, "mesh", "k8s-policy")
+    through = matches(r"accepted a connection from \S{0,12}127\.0\.0\.6\b", mesh)
+    if through and not shows_work(log):
+        yield suspect(
+            "Connections between the pods come through the sidecar of a service mesh (127.0.0.6 is Istio's), and the "
+            "job does not get on: the sidecar does not pass on the connections that the ranks make on other ports.",
+            [*through, *troubles(log)[:2]],
+            confidence="likely",
+            hosts=(),
+        )
+        return
     dropped = matches(
         r"BlackHoleCluster|upstream connect error|upstream_reset|\bU[FH],|NetworkPolicy.{0,60}den|"
         r"Envoy proxy is NOT ready|failed to proxy|terminated with: signal",

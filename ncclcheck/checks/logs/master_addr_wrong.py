@@ -23,6 +23,7 @@ from ncclcheck.model.finding import Fix
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
 _NO_HOST = re.compile(r" at address :\d")
+_FIRST_OF_GROUPS, _DOTS = 224, 3
 _FREE_PORTS = 32768  # the first that Linux gives away by itself
 
 
@@ -76,7 +77,15 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [failure.place for failure in local]),
         )
         return
-    yield from _told_loopback(log) or _stale(log) or _head_is_nowhere(log)
+    if nowhere := [failure for failure in store if failure.final and _is_no_machine(failure.address)]:
+        yield suspect(
+            f"The master address {nowhere[0].address} is no address of a machine: it looks like a netmask, or is one "
+            "for groups.",
+            nowhere,
+            explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout", "rank-exception"),
+        )
+        return
+    yield from _told_loopback(log) or _stale(log) or _head_is_nowhere(log) or _init_at_loopback(log)
     yield from _unreached(log, store)
 
 
@@ -98,6 +107,31 @@ def _told_loopback(log: Log) -> list[Suspect]:
                 "rank-exception",
                 "hostname-resolution",
             ),
+        )
+    ]
+
+
+def _is_no_machine(address: str) -> bool:
+    """Return True for what no machine can have: a multicast, reserved or netmask address of IPv4 (RFC 1112, 6890)."""
+    first = address.removeprefix("::ffff:").partition(".")[0]
+    return first.isdecimal() and int(first) >= _FIRST_OF_GROUPS and address.count(".") == _DOTS
+
+
+def _init_at_loopback(log: Log) -> list[Suspect]:
+    """Return the workers of several hosts that were told to look for the store on their own machine."""
+    told = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
+    hosts = {remark.place.host for remark in told}
+    missing = [
+        registration for registration in registered(log) if registration.joined < registration.expected
+    ]
+    if len(hosts) == 1 or not told or not missing:
+        return []
+    return [
+        suspect(
+            f"Workers of several machines look for the store at {told[0].values['address']}, each on its own machine.",
+            [*told, *missing],
+            confidence="likely",
+            explains=("firewall-blocked-ports", "world-size-mismatch", "rank-exception", "slow-rank-timeout"),
         )
     ]
 

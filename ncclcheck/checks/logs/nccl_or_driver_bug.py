@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._reruns import mended_by_version
 from ncclcheck.checks.logs._view import culprits, exceptions, matches, remarks, troubles, versions_of
 from ncclcheck.logs.messages.defects import Defect, of_versions
 from ncclcheck.model.events import Log, Remark
@@ -39,6 +40,16 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     NVIDIA/nccl release notes and issue threads, a table of symptoms and versions
     (`ncclcheck/logs/messages/defects.toml`); torch's INTERNAL ASSERT.
     """
+    if rerun := mended_by_version(log):
+        failed, later = rerun
+        yield suspect(
+            f"The command failed with NCCL {', '.join(failed.versions)}, and ended well with "
+            f"{', '.join(later.versions)}.",
+            [*failed.wrong[:2], *failed.banners, *later.banners, *later.ends[:1]],
+            confidence="likely",
+            at=failed.wrong[0].place,
+            explains=("rank-exception", "nccl-version-mismatch", "p2p-broken", "undetermined"),
+        )
     found = list(_known(log))
     fell = _fell_in_nccl(log)
     crashed = (*remarks(log, "nccl-crash", "torch-internal"), *fell)

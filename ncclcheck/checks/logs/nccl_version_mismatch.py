@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._reruns import run_of
 from ncclcheck.checks.logs._view import remarks, troubles
 from ncclcheck.model.events import CommInit, Log, Remark
 from ncclcheck.model.finding import Fix
@@ -51,7 +52,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     told = remarks(log, "nccl-version")
     truncated = [remark for remark in remarks(log, "bootstrap-truncated") if "peer" not in remark.text]
     versions = versions_of_hosts(log)
-    differ = len({version for of_host in versions.values() for version in of_host}) > 1
+    differ = any(len(of_run) > 1 for of_run in _versions_of_runs(log).values())
     if told or (differ and troubles(log)):
         counts: dict[str, int] = {}
         for of_host in versions.values():
@@ -136,6 +137,18 @@ def versions_of_hosts(log: Log) -> dict[str, set[str]]:
         if banner.place.host and banner.values.get("nccl"):
             versions.setdefault(banner.place.host, set()).add(banner.values["nccl"])
     return versions
+
+
+def _versions_of_runs(log: Log) -> dict[int, set[str]]:
+    """Return the versions of each command that a person ran; what one host ran one after the other need not agree."""
+    found: dict[int, set[str]] = {}
+    for process in log.processes:
+        if process.nccl_version:
+            found.setdefault(run_of(log, process.place.line), set()).add(process.nccl_version)
+    for banner in remarks(log, "nccl-banner"):
+        if banner.place.host and banner.values.get("nccl"):
+            found.setdefault(run_of(log, banner.place.line), set()).add(banner.values["nccl"])
+    return found
 
 
 def odd_hosts(log: Log, versions: dict[str, set[str]]) -> tuple[str, ...]:

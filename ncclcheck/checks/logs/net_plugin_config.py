@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
-from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._view import culprits, failures, remarks, troubles
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Process
 from ncclcheck.model.finding import Fix
@@ -53,7 +53,7 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The network plug-in that the job asks for does not work as it is configured.",
             found,
-            confidence="likely" if remarks(log, "ib-no-memory") else "certain",
+            confidence="likely" if remarks(log, "ib-no-memory") or _failed_on_sockets(log) else "certain",
             hosts=culprits(log, [remark.place for remark in found]),
             explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection"),
         )
@@ -77,6 +77,12 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in unread[:1]]),
         )
+
+
+def _failed_on_sockets(log: Log) -> bool:
+    """Return True if NCCL went on with its own sockets, and a connection over these failed for good."""
+    on_sockets = {process.network for process in log.processes if process.network} == {"Socket"}
+    return on_sockets and any(failure.final for failure in failures(log, "nccl"))
 
 
 def _on_one_side(log: Log) -> list[Process]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, remarks
+from ncclcheck.checks.logs._view import culprits, exceptions, remarks, timeouts
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.model.events import Event, Log, PythonException
 from ncclcheck.model.finding import Fix
@@ -70,6 +70,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         for exception in exceptions(log)
         if not CLAIMED.intersection(exception.topics)
         and not (ended and exception.class_name == "StopIteration")
+        and not _comes_of_a_timeout(log, exception)
     ]
     crashes = [remark for remark in remarks(log, "crash") if not _ABORTED.search(remark.text)]
     if own or asserts:
@@ -98,6 +99,18 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [fallen[0].place]),
             explains=(),
         )
+
+
+def _comes_of_a_timeout(log: Log, exception: PythonException) -> bool:
+    """Return True if ranks had timed out before, and one of them may have raised it: its data is incomplete then."""
+    late = [timeout.place for timeout in timeouts(log) if timeout.place.file == exception.place.file]
+    waited = {place.rank for place in late}
+    return (
+        bool(late)
+        and late[0].line < exception.place.line
+        and late[0].host == exception.place.host
+        and (exception.place.rank is None or exception.place.rank in waited)
+    )
 
 
 def _is_of_the_program(event: Event) -> bool:

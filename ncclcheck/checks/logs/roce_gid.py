@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
 from ncclcheck.checks.logs._view import culprits, remarks, settings
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ADDRESSING = re.compile(
@@ -65,11 +65,22 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     only_infiniband = any(
         _IN_INFINIBAND.search(device) for process in log.processes for device in process.devices
     )
-    if not (broken or setup) or (not uses_roce(log) and not listed and (not setup or only_infiniband)):
+    moved = _moved(log, broken) if not (link_local or setup) else []
+    if not (broken or setup) or (
+        not moved and not uses_roce(log) and not listed and (not setup or only_infiniband)
+    ):
         return
     if setup and not link_local and (rails_apart(setup[0].text) or (not fixed and chosen_apart(log, setup))):
         return  # the GIDs are routable ones: the adapters are of networks that do not meet
-    if link_local or setup or fixed:
+    if moved:
+        yield suspect(
+            "The GIDs of the adapter changed while the job ran, and its connections were lost after that: an address "
+            "of its interface came or went.",
+            [*moved, *broken],
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in moved]),
+        )
+    elif link_local or setup or fixed:
         yield suspect(
             "RoCE used a GID that does not reach the peer"
             + (" (a link-local one)" if link_local else "")
@@ -78,3 +89,17 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
             confidence="certain" if link_local and uses_roce(log) else "likely",
             hosts=culprits(log, [remark.place for remark in setup[:1]]),
         )
+
+
+def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:
+    """Return NCCL's notes that a host's GIDs changed, before one of its connections broke."""
+    return [
+        note
+        for note in remarks(log, "nccl-warn")
+        if "async event : GID table change" in note.text
+        and any(
+            (loss.place.file, loss.place.host) == (note.place.file, note.place.host)
+            and loss.place.line > note.place.line
+            for loss in broken
+        )
+    ]

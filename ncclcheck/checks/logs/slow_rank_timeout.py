@@ -42,6 +42,10 @@ _BUSY = re.compile(
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
 _WAITS_OR_ENDS = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)", re.IGNORECASE)
 
+_TYPED = re.compile(  # a person's command behind a shell's prompt
+    r"(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,32}@[\w.-]{1,253}[^$#%\n]{0,120}[$#%]|\$) \S|\{\""
+)
+
 _STRAGGLER_FIXES = (
     Fix(
         "see what that rank does instead: its stack (py-spy), its log and its GPU; then do the slow work before the "
@@ -160,10 +164,16 @@ def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
 
 def _busy_speakers(log: Log) -> list[Words]:
     """Return the words of those whose last line tells of work of their own."""
+    typed = [look.place for look in remarks(log, "inspected")]
     return [
         words
         for words in log.words
-        if _BUSY.search(words.last_text) and not _WAITS_OR_ENDS.search(words.last_text)
+        if _BUSY.search(words.last_text)
+        and not _WAITS_OR_ENDS.search(words.last_text)
+        and not _TYPED.match(words.last_text)
+        and not any(  # what a command of a person answered
+            look.file == words.last.file and look.line < words.last.line for look in typed
+        )
     ]
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import (
     LINK_LOCAL,
@@ -19,13 +21,14 @@ from ncclcheck.model.events import ConnectFailure, Log, Process
 from ncclcheck.model.finding import Fix
 
 _DOTS = 3
+_FOLLOWS = ("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch")
 
 
 @cause(
     "NC907",
     "wrong-interface",
     "The chosen interface reaches the peers",
-    explains=("firewall-blocked-ports", "container-network", "rank-exception", "world-size-mismatch"),
+    explains=_FOLLOWS,
     fixes=(
         Fix(
             "set NCCL_SOCKET_IFNAME (and GLOO_SOCKET_IFNAME) to the interface of the cluster network, or "
@@ -78,12 +81,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=(),
         )
     elif bridged := _bridged(log, failed):
-        yield suspect(
-            f"A peer advertised {bridged[0].address}, {_why_not(bridged[0].address)}.",
-            bridged,
-            confidence="likely",
-            hosts=_advertisers(log, bridged[0].address),
-        )
+        yield _advertised(log, bridged)
     elif (linked := _link_local_sockets(log)) and troubles(log):
         yield _also_link_local(linked)
     elif failed and len(set(_subnets(log).values())) > 1:
@@ -96,6 +94,20 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _advertised(log: Log, bridged: Sequence[ConnectFailure]) -> Suspect:
+    """Return that a peer gave an address that leads nowhere; a bridge's, which all nodes have, blames none of them."""
+    address = bridged[0].address
+    of_all = is_bridge_address(address) and len({failure.place.host for failure in bridged}) > 1
+    found = suspect(
+        f"A peer advertised {address}, {_why_not(address)}.",
+        bridged,
+        confidence="likely",
+        hosts=() if of_all else _advertisers(log, address),
+        explains=(*_FOLLOWS, "net-plugin-config"),  # NCCL fell back to the sockets that fail here
+    )
+    return replace(found, blames_nobody=of_all)
 
 
 def _who_chose(virtual: Sequence[Process]) -> tuple[str, ...]:

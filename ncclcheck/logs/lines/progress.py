@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import re
 
-NO_WORDS, WORDS, WORKS = 0, 1, 2  # `NO_WORDS`: of a table or a native stack; `WORKS`: of a program that works
+NO_WORDS, WORDS, WORKS = (
+    0,
+    1,
+    2,
+)  # `NO_WORDS`: of a table, a native stack or a prompt; `WORKS`: of a program that works
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _LONGEST = 600  # bytes of a line, at its end, that are searched: a progress bar is drawn over itself
@@ -33,10 +37,16 @@ _PROGRESS = re.compile(
     re.IGNORECASE,
 )
 _TROUBLE = re.compile(
-    rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|"
+    rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
     rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
     re.IGNORECASE,
 )
+
+
+_PROMPT = re.compile(
+    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%\n]{0,120}|"
+    rb"bash-\d\.\d)[#$%]\s*$"
+).search  # of a shell, without a command: what ran before it is over
 
 
 def is_progress(line: bytes) -> bool:
@@ -47,6 +57,6 @@ def is_progress(line: bytes) -> bool:
 
 def kind_of(line: bytes) -> int:
     """Return NO_WORDS, WORDS or WORKS."""
-    if line[-4:] in _RULES or _STACK(line):
+    if line[-4:] in _RULES or _STACK(line) or _PROMPT(line):
         return NO_WORDS
     return WORKS if is_progress(line) else WORDS

@@ -15,7 +15,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"CUDA failure \S{1,40} 'out of memory|CUDA out of memory|(?<!ray\.exceptions\.)\bOutOfMemoryError",
             r"CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation",
-            r"Cuda failure(?: 2)? '?out of memory|CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
+            r"(?:Cuda|HIP) failure(?: 2)? '?out of memory",
+            r"CUDA error: out of memory|cuda(?:Host)?Malloc\w* failed: out of",
             r"Failed to (?:CUDA|cuda)\w* ?(?:calloc|malloc)|HIP out of memory|CUBLAS_STATUS_ALLOC_FAILED",
             r"(?:CUDA|HIP|GPU) (?:\w{1,20} )?error\b.{0,200}: out of memory\b|[Oo]ut of (?:GPU|device|HBM|VRAM) memory",
             r"CUD(?:A|ART) error: out of memory|larger than the maximum number of tokens that can be stored in KV ",
@@ -29,6 +30,18 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"Duplicate GPU detected ?: rank (?P<first>\d+) and rank (?P<second>\d+)",
             r"Multiple Ranks are using the same (?:GPU|Partition)|Duplicate GPU detected",
         ),
+    ),
+    Topic(
+        "gpu-busy",  # CUDA's cudaErrorDevicesUnavailable: another process has the GPU to itself, or the GPU is not well
+        (
+            r"CUDA-capable devices? (?:\(s\) is/)?are busy or unavailable|CUDA-capable device\(s\) is/are busy",
+            r"cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE",
+        ),
+    ),
+    Topic(
+        "gpu-taken",  # a process says which GPU it uses
+        (r"^(?:\w{1,20}: ?)?Using device (?P<device>\d{1,2}): (?:NVIDIA|Tesla|GeForce|Quadro|AMD)\b",),
+        alarms=False,
     ),
     Topic(
         "device-ordinal",
@@ -63,7 +76,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "no-kernel-image",
         (
             r"no kernel image is available|not compatible with the current PyTorch installation",
-            r"Cuda failure(?: 500)? '?named symbol not found",
+            r"(?:Cuda|HIP) failure(?: \d{1,3})? '?(?:named symbol not found|invalid device function)",
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
             r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
             r"not supported (?:for|on|by) (?:the current|this) GPU|GPUs with compute capability of at least",
@@ -128,7 +141,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
                 r".{0,200}(?:P2P|peer).{0,60}(?:test|verification).{0,60}fail"
             ),
             (
-                r"\bsimpleP2P\b.{0,40}(?:fail|error)|Verification error @ element|could not enable P2P|"
+                r"\bsimpleP2P\b.{0,40}(?:fail|error)|Verification error @ element|"
                 r"NCCL DIAG.{0,20}(?:FAIL|ERROR).{0,80}P2P|p2p.{0,40}(?:corrupt|wrong data)"
             ),
         ),
@@ -178,13 +191,14 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"No space left on device.{0,120}(?:/dev/shm|nccl-)|out of shared memory|"
-                r"insufficient shared memory|\(shm\)"
+                r"insufficient shared memory"
             ),
             r"unable to (?:write to file|open shared memory object|allocate shared memory).{0,40}(?:/torch_|shm)",
             r"No space left on device: b?['\"]/(?:psm_|dev/shm|torch_|sem\.|nccl-)",
             r"unable to allocate shared memory|shm_open.{0,60}(?:fail|No space)|(?<!PCIe )Bus error\b",
             r"unable to mmap \d+ bytes from file </?torch_",
             r"\bsignal:? 7\b(?! ?\d)|\bSIGBUS\b|\bexit ?code:? (?:-7|135)\b",
+            r"return code = -7\b|non-zero status (?:135|249)\b",
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",
         ),
         has_own_cause=True,
@@ -199,7 +213,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "host-oom",
         (
-            r"oom[-_]?kill|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
+            r"oom[-_]?kill|low on resource: memory|Out of memory: Kill|Memory cgroup out of memory|OOM[ -]?Killed",
             r"tasks? [\d,-]{1,200}: Out Of Memory\b|\bTERM_MEMLIMIT\b|state OUT_OF_MEMORY|\bOUT_OF_ME(?:MORY|\+)",
             (
                 r"\bearlyoom\b.{0,80}(?:SIGTERM|SIGKILL|killing)|systemd-oomd\b.{0,80}[Kk]ill|"
@@ -219,6 +233,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"(?<!died or was )\bKilled\b(?! by )",
             r"killed by signal:? (?:Killed|9)|signal 9 \((?:SIGKILL|Killed)\)|\bSIGKILL\b",
+            r"non-zero status (?:137|247)\b",
         ),
         alarms=False,
         has_own_cause=True,

@@ -170,6 +170,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         "ib-register-gpu",
         (
             r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)",
+            r"UCX +ERROR ibv_reg_mr\([^)]{0,120}\) failed: Bad address",  # no address of this process's own memory
         ),
     ),
     Topic("ib-verb", (r"Call to (?P<verb>ibv_\w+) failed",)),

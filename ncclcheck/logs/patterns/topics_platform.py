@@ -28,7 +28,11 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (
             r"\b(?:Job|Workload|Workflow|Trial) '?[\w.-]{1,80}'? (?:succeeded|completed successfully)\b",
             r"Local worker group finished \(SUCCEEDED\)",
-            r"worker group successfully finished|\bJob completed successfully|\bCOMPLETED\b.{0,20}\b0:0\b",
+            r"worker group successfully finished|\bJob completed successfully",
+            # a row of sacct, but not of the script itself or of what Slurm runs beside it
+            r"^(?!\S{1,40}\.(?:ba|ex))\S.{0,200}\bCOMPLETED\b.{0,20}\b0:0\b",
+            # `kubectl get pytorchjob`: name, state, age
+            r"^[a-z0-9][\w.-]{1,80} {2,40}Succeeded {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",
             (
                 r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"
                 r"\b(?:status|code):? 0\b"
@@ -61,6 +65,11 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "rendezvous-result",  # of torchrun: what it told each node of where the store is, and of how many nodes
         (r"^\s*master_addr=(?P<address>\S{1,253})$", r"^\s*group_world_size=(?P<nodes>\d{1,6})$"),
+        alarms=False,
+    ),
+    Topic(
+        "init-method",  # where a worker was told to look for the store
+        (r"\b(?:distributed_)?init_method ?[=:] ?['\"]?tcp://(?P<address>[\w.-]{1,253}):\d{1,5}",),
         alarms=False,
     ),
     Topic(
@@ -111,7 +120,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "mesh",
         (
             r"\b(?:istio|envoy|linkerd)\b|upstream connect error|PassthroughCluster|BlackHoleCluster|upstream_reset|"
-            r"filter_chain_not_found",
+            r"filter_chain_not_found|accepted a connection from \[?(?:::ffff:)?127\.0\.0\.6\b",
         ),
         alarms=False,
     ),

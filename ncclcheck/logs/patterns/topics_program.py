@@ -231,6 +231,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
             r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
+            r"^\d{1,12}\S{0,20} .{0,200}\b(?:FAILED|NODE_FAIL)\b.{0,20}\b(?:[1-9]\d{0,2}:\d|0:[1-9])",  # of sacct
             r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
             r"(?:^|: )FAIL(?:ED)?\b(?! to)|CANCELLED AT|Job (?:aborted|failed)",
             r"terminate called after throwing|MPI_ABORT",

@@ -20,6 +20,7 @@ _NAMED = re.compile(
     r"Task launch for StepId=\S{1,40} failed on node (?P<launch>[\w.-]{1,253}):|"
     r"[Nn]ode with node id: \w{1,64} and address: (?P<dead>[\w.:-]{1,253}) |"
     r"[Nn]ode failure on (?P<failed>[\w.-]{1,253})|"
+    r"This process on node (?P<started>[\w.:-]{1,253}) was started with|"
     r"(?:Warning|Normal) +\w{1,40} +pod/(?P<pod>[\w.-]{1,253}) "
 )
 

@@ -28,6 +28,10 @@ _SHORT_PROMPT = re.compile(
     rf"^(?:[$>#] |\+ )?kubectl{_OPTIONS} (?:logs|describe|get|exec)(?! pods? -){_OPTIONS} (?:pods?[ /])?"
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
+_OF_A_POD = re.compile(
+    rf"kubectl{_OPTIONS} (?:logs|describe|exec)(?! pods? -){_OPTIONS} (?:pods?[ /])?"
+    r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
+)  # behind a prompt: the lines are the pod's, not those of the machine where it was typed
 _FIELD = re.compile(
     r"^\s{0,8}(?:Local host|Host|Hostname|Host name|Node name|nodename|hostname)\s{0,12}[:=]\s{0,12}"
     r"(?P<host>[A-Za-z][\w.-]{0,253})\s*$"
@@ -96,6 +100,8 @@ class Sections:
             self._host, self._until = match["host"], line + _FIELD_LINES
         elif match := _DESCRIBED.match(text):
             self._host, self._until = _CLUSTER_SUFFIX.sub("", match["host"]), None
+        elif (match := _PROMPT.match(text)) and (asked := _OF_A_POD.match(text, match.end())):
+            self._host, self._until = asked["pod"], None
         elif match := _PROMPT.match(text):
             self._host, self._until = (
                 match["host"] or match["named"] or match["zsh"] or match["home"] or match["reached"],

@@ -1,0 +1,58 @@
+"""Commands that a person ran one after the other in a shell: what was other where the second one ended well. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ncclcheck.checks.logs._view import all_alarms, remarks
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job
+from ncclcheck.model.events import Event, Log, Remark
+
+
+class Run(Struct, frozen=True):
+    """One command: the lines of its NCCL version, of what went wrong in it, and of its end."""
+
+    banners: tuple[Remark, ...]
+    wrong: tuple[Event, ...]
+    ends: tuple[Remark, ...]
+
+    @property
+    def versions(self) -> frozenset[str]:
+        """The NCCL versions that it printed."""
+        return frozenset(banner.values["nccl"] for banner in self.banners if banner.values.get("nccl"))
+
+
+def run_of(log: Log, line: int) -> int:
+    """Return the number of the command that wrote the line; 0 for several files, which may be of one job."""
+    return sum(start < line for start in _starts(log))
+
+
+def mended_by_version(log: Log) -> tuple[Run, Run] | None:
+    """Return a command that failed and a later one that ended well, if what is other in it is the version of NCCL."""
+    runs = [run for run in _runs(log) if len(run.versions) == 1]
+    for number, failed in enumerate(runs):
+        for later in runs[number + 1 :]:
+            if failed.wrong and not failed.ends and later.ends and not later.wrong:
+                return (failed, later) if failed.versions != later.versions else None
+    return None
+
+
+def _starts(log: Log) -> list[int]:
+    if len(log.files) != 1:
+        return []
+    return [start.place.line for start in remarks(log, "launched") if not start.text.startswith("# ")]
+
+
+def _runs(log: Log) -> Iterator[Run]:
+    for number in range(1, len(_starts(log)) + 1):
+        yield Run(
+            tuple(line for line in remarks(log, "nccl-banner") if run_of(log, line.place.line) == number),
+            tuple(line for line in all_alarms(log) if run_of(log, line.place.line) == number),
+            tuple(
+                end
+                for end in ends_of_job(log)
+                if closes_the_job(end) and run_of(log, end.place.line) == number
+            ),
+        )

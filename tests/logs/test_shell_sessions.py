@@ -1,0 +1,83 @@
+"""Logs that are a shell session: several commands of one person, their prompts, and what they looked up."""
+
+from __future__ import annotations
+
+from tests.logs.rounds import explain
+
+PROMPT = "user@gpu7:~/nccl-tests$ "
+RUN = f"{PROMPT}NCCL_DEBUG=VERSION ./build/all_reduce_perf -b 8 -e 16M -g 2\n"
+RANK = "#  Rank  0 Group  0 Pid   9124 on      gpu7 device  0 [0000:17:00] NVIDIA L40S\n"
+FAULT = (
+    "gpu7: Test CUDA failure common.cu:413 'an illegal memory access was encountered'\n"
+    " .. gpu7 pid 9124: Test failure common.cu:592\n"
+)
+GOOD = (
+    "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 11.1609 \n#\n\n"
+    "# Collective test concluded: all_reduce_perf\n"
+)
+
+
+def first(log: str) -> str:
+    found = explain("job.log", log.encode())
+    return found.findings[0].slug if found.outcome == "named" else found.outcome
+
+
+def version(number: str) -> str:
+    return f"NCCL version {number}+cuda12.2\n"
+
+
+def test_a_command_that_ends_well_with_another_nccl_only_tells_of_a_defect() -> None:
+    failed = RUN + RANK + version("2.26.2") + FAULT
+    assert first(failed + RUN + RANK + version("2.28.9") + GOOD) == "nccl-or-driver-bug"
+    assert first(failed + RUN + RANK + version("2.26.2") + GOOD) != "nccl-or-driver-bug"
+
+
+def test_versions_of_commands_one_after_the_other_are_no_mismatch_and_those_of_one_command_are() -> None:
+    one, other = (f"gpu{number}:1:2 [0] NCCL INFO {version(f'2.2{number}.3')}" for number in (6, 8))
+    assert first(RUN + one + FAULT + RUN + other + FAULT) != "nccl-version-mismatch"
+    assert first(RUN + one + other + FAULT) == "nccl-version-mismatch"
+
+
+def test_who_looked_at_the_machine_before_a_run_that_ended_well_had_no_question_left() -> None:
+    look = f"{PROMPT}ibdev2netdev\nmlx5_0 port 1 ==> ib0 (Up)\n"
+    assert first(look + RUN + RANK + GOOD + PROMPT) == "healthy"
+    assert first(RUN + RANK + GOOD + look + PROMPT) == "undetermined"
+
+
+def test_a_prompt_after_the_work_is_no_word_of_the_program() -> None:
+    steps = "".join(f"step {number} loss 2.{number}\n" for number in range(10, 15))
+    assert first(f"{PROMPT}torchrun train.py\n{steps}{PROMPT}\n") == "healthy"
+    assert first(f"{PROMPT}torchrun train.py\n{steps}Zwoosh kaput\n{PROMPT}\n") == "undetermined"
+
+
+def test_what_a_person_asked_is_not_what_kept_a_rank_busy() -> None:
+    late = (
+        "[E x.cpp:1] [Rank {}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, "
+        "Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+    )
+    asked = f"{PROMPT}nvidia-smi --query-gpu=index,name --format=csv\nindex, name\n0, NVIDIA L40S\n"
+    assert first(late.format(0) + late.format(1) + asked) == "undetermined"
+
+
+def test_the_lines_that_kubectl_shows_are_the_pods_and_not_those_of_the_machine_at_the_prompt() -> None:
+    log = (
+        "[root@k8s-admin ~]# kubectl -n train logs job-41-worker-1 | tail\n"
+        "RuntimeError: DataLoader worker (pid 11) is killed by signal: Bus error.\n"
+    )
+    assert explain("job.log", log.encode()).findings[0].hosts == ("job-41-worker-1",)
+
+
+def test_a_job_that_kubectl_calls_succeeded_did_not_fail() -> None:
+    first_try = "$ kubectl logs w-1 --previous\nRuntimeError: Socket Timeout\n"
+    first_try += "$ kubectl logs w-0\nepoch 1: {'accuracy': 0.7}\n"
+    table = "$ kubectl get pytorchjob\nNAME         STATE       AGE\nbert-glue    {}   58m\n"
+    assert first(first_try + table.format("Succeeded")) == "healthy"
+    assert first(first_try + table.format("Failed   ")) != "healthy"
+
+
+def test_a_step_of_slurm_that_failed_is_not_called_fine_for_what_ended_well_beside_it() -> None:
+    rows = (
+        "77         FAILED      1:0   00:01:58\n77.ex+  COMPLETED      0:0   00:01:58\n"
+        "77.0       FAILED      1:0   00:01:12\n"
+    )
+    assert first(f"step 1 loss 2.0\nfoo\n{rows}") != "healthy"
