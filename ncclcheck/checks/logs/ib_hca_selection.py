@@ -60,12 +60,9 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
         )
     elif (of_two := _of_two_link_layers(log)) and remarks(log, "ib-modify-qp"):
         yield _of_two_networks(log, of_two)
-    elif chosen_apart(log, remarks(log, "ib-modify-qp")):
-        yield suspect(
-            "One of the adapters that NCCL_IB_HCA names has no route to the peer's: they are of different networks.",
-            remarks(log, "ib-modify-qp"),
-            confidence="likely",
-        )
+    elif chosen_apart(log, setup := remarks(log, "ib-modify-qp")):
+        what = "One of the adapters that NCCL_IB_HCA names has no route to the peer's: they are of different networks."
+        yield suspect(what, setup, confidence="likely")
     elif (apart_here := _chosen_per_process(log)) and troubles(log):
         yield _apart_on_a_node(apart_here)
     elif odd and _of_two_makes(log) and troubles(log):
