@@ -46,6 +46,7 @@ _A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
+_RANK_ZERO = re.compile(rb"# {1,3}Rank {1,6}0 ").search  # of nccl-tests
 _LEVEL = b"NCCL "
 _BANNER = b"NCCL version "
 _INFO = b"INFO "
@@ -281,7 +282,8 @@ class Collector:
     def _plain(self, line: bytes) -> None:
         """Take a line that is not NCCL's own; of a shape that meant nothing to any reader it is an ordinary one."""
         shape = shape_of(line[:1024], self._file, speaker_of(line))
-        if self._said.is_one_more(shape):
+        # Of a table of ranks only the first tells which process wrote it, and a log may hold many tables.
+        if self._said.is_one_more(shape) and not _RANK_ZERO(line):
             if (kind := self._meant_nothing.get(shape)) is not None:
                 self._spoken(line, kind, shape)
             return

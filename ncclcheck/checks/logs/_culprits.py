@@ -25,6 +25,8 @@ _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-c
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
+    if suspect.hosts and all(host.isdecimal() for host in suspect.hosts):
+        return _with_a_name(log) or suspect.hosts  # a heading counts the nodes, and a launcher names them
     if suspect.hosts or suspect.blames_nobody:
         return suspect.hosts
     places = () if suspect.slug in _SPEAKER_WAITED else suspect.places
@@ -42,6 +44,12 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
         or (hosts if len(hosts) == 1 else ())
         or _only_address(log)
     )
+
+
+def _with_a_name(log: Log) -> tuple[str, ...]:
+    """Return who ended first, if a launcher says on which host."""
+    named = culprits(log, ended_first(log))
+    return named if any(not name.isdecimal() and not name.startswith("rank ") for name in named) else ()
 
 
 def _only_address(log: Log) -> tuple[str, ...]:

@@ -70,11 +70,12 @@ def data_or_file_missing(log: Log) -> Iterator[Suspect]:
         for exception in exceptions(log)
         if ("missing-file" in exception.topics or is_of_a_file(exception))
         and not _OTHERS.intersection(exception.topics)
+        and "Package" not in exception.class_name
     ]
     named = [
         remark
         for remark in remarks(log, "missing-file")
-        if ("NotFoundError" in remark.text and "ModuleNotFound" not in remark.text)
+        if ("NotFoundError" in remark.text and not re.search("(?:Module|Package)NotFound", remark.text))
         or "can't open file" in remark.text
         or (_OF_A_SHELL.match(remark.text) and troubles(log))
     ]

@@ -50,7 +50,11 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL bootstrap.cc and misc/socket.cc; gloo transport/tcp/device.cc takes one exact name.
     """
-    found = [remark for remark in remarks(log, "no-interface") if "same subnet" not in remark.text]
+    found = [
+        remark
+        for remark in remarks(log, "no-interface")
+        if "same subnet" not in remark.text and "Warning: " not in remark.text
+    ]
     families = remarks(log, "bad-family")
     value = next(iter(settings(log, "NCCL_SOCKET_IFNAME")), "")
     gloo = [remark for remark in found if remark.values.get("interface") or "ifa != nullptr" in remark.text]

@@ -9,6 +9,7 @@ from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
 from ncclcheck.checks.logs._view import (
     culprits,
+    exceptions,
     failures,
     heads,
     hosts_of,
@@ -18,12 +19,14 @@ from ncclcheck.checks.logs._view import (
     remarks,
     troubles,
 )
+from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
 _NO_HOST = re.compile(r" at address :\d")
 _FIRST_OF_GROUPS, _DOTS = 224, 3
+_MANY_TRIES = 3
 _FREE_PORTS = 32768  # the first that Linux gives away by itself
 
 
@@ -86,6 +89,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         )
         return
     yield from _told_loopback(log) or _stale(log) or _head_is_nowhere(log) or _init_at_loopback(log)
+    yield from _unread_endpoint(log)
     yield from _unreached(log, store)
 
 
@@ -115,6 +119,21 @@ def _is_no_machine(address: str) -> bool:
     """Return True for what no machine can have: a multicast, reserved or netmask address of IPv4 (RFC 1112, 6890)."""
     first = address.removeprefix("::ffff:").partition(".")[0]
     return first.isdecimal() and int(first) >= _FIRST_OF_GROUPS and address.count(".") == _DOTS
+
+
+def _unread_endpoint(log: Log) -> Iterator[Suspect]:
+    """Yield torchrun's start with c10d and a master address, which it does not read: each node meets itself alone."""
+    given = remarks(log, "endpoint-not-given")
+    alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
+    if given and alone:
+        yield suspect(
+            "torchrun with --rdzv-backend=c10d does not read --master-addr: without --rdzv-endpoint each node waits "
+            "for the others on itself.",
+            [*given, *alone],
+            confidence="likely",
+            hosts=(),
+            explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
+        )
 
 
 def _init_at_loopback(log: Log) -> list[Suspect]:
@@ -185,6 +204,13 @@ def _head_is_nowhere(log: Log) -> list[Suspect]:
     ]
 
 
+def _is_all_refused(tries: Sequence[ConnectFailure]) -> bool:
+    """Return True if all tries went to one place, and it refused each of them."""
+    return {(attempt.address, attempt.port, attempt.reason) for attempt in tries} == {
+        (tries[0].address, tries[0].port, "refused")
+    }
+
+
 def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:
     """Return how sure it is that the job has several nodes: on one a loopback address is right.
 
@@ -220,6 +246,20 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             [*tries, *remote, *registered(log)],
             confidence="likely",
             hosts=path_ends(log, remote),
+        )
+    elif (
+        not remote
+        and len(tries) >= _MANY_TRIES
+        and not shows_work(log)
+        and troubles(log)
+        and _is_all_refused(tries)
+    ):
+        yield suspect(
+            f"No process listens at the master address {tries[0].address}:{tries[0].port}, as long as the log goes: it "
+            "is another machine, or rank 0 never started there.",
+            [*tries, *registered(log)],
+            confidence="likely",
+            hosts=path_ends(log, tries),
         )
     elif remote and remarks(log, "first-node"):
         yield suspect(

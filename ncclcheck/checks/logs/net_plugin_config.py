@@ -15,6 +15,7 @@ from ncclcheck.model.finding import Fix
 _TOPICS = ("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load")
 _BUILT_IN = re.compile("NCCL INFO|network (?:IB|Socket) not found")  # these two networks are built in
 
+_OF_TOPOLOGY = ("topology-file", "topology-attribute")
 _OWN_NETWORKS = ("IB", "Socket")
 
 
@@ -69,7 +70,7 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
         )
         return
     given = remarks(log, "plugin-topology")
-    unread = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "topology-file"]
+    unread = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") in _OF_TOPOLOGY]
     if given and unread:
         yield suspect(
             "The network plug-in gave NCCL a topology file that this NCCL cannot read.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import alarms, culprits, exits, remarks, statuses, timeouts, troubles
@@ -12,6 +12,9 @@ from ncclcheck.model.finding import Fix
 
 # Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
 _NO_PEERS = re.compile(r"GeForce RTX 40\d\d")
+_IN_P2P = re.compile(
+    r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN Cuda failure (?!.{0,8}out of memory)"
+)
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -60,6 +63,8 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
                 + [timeout.place for timeout in late if timeout.place.host],
             ),
         )
+    elif refused := [remark for remark in remarks(log, "nccl-warn") if _IN_P2P.search(remark.text)]:
+        yield _rejected(log, refused)
     elif helped := _ran_without(log):
         yield suspect(
             f"The command did not end by itself, and the same one with {helped.values['setting']} ended well: what "
@@ -88,6 +93,16 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [timeout.place for timeout in late]),
             explains=("slow-rank-timeout",) if acs else (),
         )
+
+
+def _rejected(log: Log, refused: Sequence[Remark]) -> Suspect:
+    """Return that CUDA rejected a call of NCCL's direct transport."""
+    return suspect(
+        "CUDA rejected what NCCL does to reach another GPU of this host directly (transport/p2p.cc).",
+        refused,
+        confidence="likely",
+        hosts=culprits(log, [remark.place for remark in refused[:1]]),
+    )
 
 
 def _only_hangs(log: Log) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks, timeouts
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
-from ncclcheck.model.events import Event, Log, PythonException
+from ncclcheck.model.events import Event, Log, PythonException, Remark
 from ncclcheck.model.finding import Fix
 
 CLAIMED = frozenset({CLAIMED_BY_MESSAGE}).union(topic.name for topic in ALL_TOPICS if topic.has_own_cause)
@@ -62,7 +62,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     CPython's traceback; torch's errors of peers (DistBackendError, Gloo's `Connection closed by peer`) are not
     counted.
     """
-    asserts = remarks(log, "device-assert")
+    asserts = remarks(log, "device-assert", "usage-error")
     faults = remarks(log, "cuda-fault")
     ended = remarks(log, "inputs-exhausted")  # StopIteration is how an iterator says so
     own = [
@@ -95,10 +95,16 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
             fallen,
-            confidence="possible" if all(_BY_LAUNCHER.search(event.text) for event in fallen) else "likely",
+            confidence="possible" if _is_of_nobody(fallen) else "likely",
             hosts=culprits(log, [fallen[0].place]),
             explains=(),
         )
+
+
+def _is_of_nobody(fallen: Sequence[Remark]) -> bool:
+    """Return True if only a launcher tells of the crash, or GPUs of several hosts had the same fault."""
+    hosts = {event.place.host for event in fallen if event.topic == "cuda-fault"}
+    return all(_BY_LAUNCHER.search(event.text) for event in fallen) or len(hosts) > 1
 
 
 def _comes_of_a_timeout(log: Log, exception: PythonException) -> bool:

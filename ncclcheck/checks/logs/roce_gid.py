@@ -60,6 +60,9 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
         if _ADDRESSING.search(remark.values.get("error", ""))
     ]
     link_local = [remark for remark in (*broken, *setup) if _LINK_LOCAL.search(remark.text)]
+    if not link_local and (to_link_local := remarks(log, "ucx-link-local")):
+        yield _by_ucx(to_link_local)
+        return
     listed = remarks(log, "gid-listing")
     fixed = settings(log, "NCCL_IB_GID_INDEX")
     only_infiniband = any(
@@ -103,3 +106,15 @@ def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:
             for loss in broken
         )
     ]
+
+
+def _by_ucx(to_link_local: Sequence[Remark]) -> Suspect:
+    """Return that UCX sends to a link-local GID, and nothing answers."""
+    return suspect(
+        "UCX sends to a link-local GID (fe80::), which is not routed: the adapters of the nodes are in no common "
+        "RoCE network, or UCX_IB_GID_INDEX names the wrong one.",
+        to_link_local,
+        confidence="likely",
+        hosts=(),
+        explains=("ib-link-or-fabric", "net-plugin-config", "rank-exception"),
+    )

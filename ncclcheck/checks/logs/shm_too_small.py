@@ -55,6 +55,15 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
     NCCL misc/shmutils.cc; torch/utils/data/_utils/signal_handling.py; docker's default of 64 MiB.
     """
     found = remarks(log, "shm")
+    traced = remarks(log, "shm-trace")
+    if traced and not found and not any(remark.values.get("cause") for remark in remarks(log, "nccl-warn")):
+        yield suspect(
+            "A call of the system failed where NCCL makes a shared-memory segment (transport/shm.cc): /dev/shm is too "
+            "small, or not shared.",
+            traced,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in traced[:1]]),
+        )
     if found and _CUDA.search(" ".join(remark.text for remark in remarks(log, "nccl-warn"))):
         # The segment was made, and CUDA rejected it: another call than the ones that run out of room.
         yield suspect(

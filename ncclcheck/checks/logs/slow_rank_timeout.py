@@ -39,6 +39,9 @@ _BUSY = re.compile(
     r"generating|running tokenizer",
     re.IGNORECASE,
 )
+_DONE = re.compile(  # over, or no work at all
+    r"^(?:Loading|Map)\b.{0,60}(?:\btook \d|\b100 ?%)|\blen(?:gth)?\b ?[:=]|`", re.IGNORECASE
+)
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
 _WAITS_OR_ENDS = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)", re.IGNORECASE)
 
@@ -171,6 +174,7 @@ def _busy_speakers(log: Log) -> list[Words]:
         if _BUSY.search(words.last_text)
         and not _WAITS_OR_ENDS.search(words.last_text)
         and not _TYPED.match(words.last_text)
+        and not _DONE.search(words.last_text)
         and not any(  # what a command of a person answered
             look.file == words.last.file and look.line < words.last.line for look in typed
         )

@@ -79,6 +79,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
             explains=("ifname-missing", "container-network", "wrong-interface", "rank-exception"),
         )
     yield from _in_a_file(log)
+    yield from _topology(log)
     yield from _on_some_only(log)
     yield from _slowed(log)
     for name, why in _NEVER_SET.items():
@@ -100,6 +101,20 @@ def stale_config(log: Log) -> Iterator[Suspect]:
                 hosts=culprits(log, [process.place for process in setting]),
                 explains=(),
             )
+
+
+def _topology(log: Log) -> Iterator[Suspect]:
+    """A file that describes the machine, which was given to NCCL and lacks what NCCL wants to know."""
+    lacking = [
+        remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "topology-attribute"
+    ]
+    if lacking and settings(log, "NCCL_TOPO_FILE"):
+        yield suspect(
+            "The file in NCCL_TOPO_FILE lacks a value that this NCCL needs: it is of another version, or damaged.",
+            lacking,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in lacking[:1]]),
+        )
 
 
 def _who_set(log: Log, names: Sequence[str]) -> tuple[str, ...]:

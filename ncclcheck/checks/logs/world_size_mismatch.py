@@ -10,7 +10,7 @@ from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import tried
 from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_ranks
 from ncclcheck.checks.logs._works import measured_apart
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Registered
 from ncclcheck.model.finding import Fix
 
 
@@ -50,7 +50,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
         yield told
         return
     twice = remarks(log, "already-checked-in")
-    counts = [registration for registration in registered(log) if registration.joined > registration.expected]
+    counts = [registration for registration in registered(log) if _is_too_many(log, registration)]
     differ = remarks(log, "rank-count")
     if twice or counts or differ:
         lines = [*twice, *counts, *differ]
@@ -88,6 +88,15 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             explains=(),
         )
         yield replace(found, blames_nobody=not named)
+
+
+def _is_too_many(log: Log, registration: Registered) -> bool:
+    """Return True if more registered than are expected: after a restart the store still counts the first attempt's."""
+    again = any(
+        start.place.file == registration.place.file and start.place.line < registration.place.line
+        for start in remarks(log, "workers-again")
+    )
+    return registration.joined > registration.expected and not again
 
 
 def _apart(log: Log) -> Suspect | None:

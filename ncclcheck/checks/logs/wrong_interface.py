@@ -98,7 +98,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
 
 def _advertised(log: Log, bridged: Sequence[ConnectFailure]) -> Suspect:
     """Return that a peer gave an address that leads nowhere; a bridge's, which all nodes have, blames none of them."""
-    address = bridged[0].address
+    address = bridged[0].address.partition("%")[0]  # without the zone, which is a number of the speaker's own
     of_all = is_bridge_address(address) and len({failure.place.host for failure in bridged}) > 1
     found = suspect(
         f"A peer advertised {address}, {_why_not(address)}.",

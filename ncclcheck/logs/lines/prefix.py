@@ -98,6 +98,7 @@ _NO_HOSTS = frozenset(
         "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished",
         "containers",
         "command", "args", "limits", "requests", "events", "type", "age", "ip", "priority", "node", "image", "ready",
+        "utf-8", "utf8", "ascii",
         "ls", "cat", "df", "grep", "ps", "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip

@@ -44,8 +44,8 @@ _TROUBLE = re.compile(
 
 
 _PROMPT = re.compile(
-    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%\n]{0,120}|"
-    rb"bash-\d\.\d)[#$%]\s*$"
+    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
+    rb"bash-\d\.\d)[#$%>]\s*$"
 ).search  # of a shell, without a command: what ran before it is over
 
 

@@ -177,6 +177,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "gpu-lost",
         (
             r"fallen off the bus|GPU is lost|Unable to determine the device handle|GPU requires reset",
+            r"\bNV_ERR_RESET_REQUIRED\b",
             r"AER: .{0,80}(?:Uncorrect|Fatal)|PCIe Bus Error: severity=(?:Uncorrect|Fatal)",
         ),
         has_own_cause=True,
@@ -202,6 +203,12 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             r"posix_fallocate.{0,60}No space left|shmutils\S* NCCL WARN .{0,120}(?:No space|fail)",
         ),
         has_own_cause=True,
+    ),
+    Topic(
+        "shm-trace",  # where NCCL's error began, without its warning: a call of the system failed in shm.cc
+        (r"^(?:NCCL INFO )?transport/shm\.cc:\d{1,5} -> 2$",),
+        alarms=False,
+        at_info=True,
     ),
     Topic("memlock", (r"(?:ulimit -l|max locked memory|memlock)[^\d\n]{0,60}(?P<kib>\d+)\b",), alarms=False),
     Topic(

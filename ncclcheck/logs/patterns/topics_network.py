@@ -71,7 +71,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     # c10d store, torchrun
     Topic(
         "address-in-use",
-        (r"EADDRINUSE|address already in use|but another process is utilizing it",),
+        (
+            r"EADDRINUSE|address already in use|but another process is utilizing it|\bBinding port \d{1,5} failed",
+        ),
         alarms=False,
         has_own_cause=True,
     ),
@@ -140,6 +142,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             ),
         ),
     ),
+    Topic(
+        "ucx-link-local", (r"\bsgix \d{1,3} dgid fe80:",)
+    ),  # ib_mlx5_log.c, of RoCE: InfiniBand has no sgix
     Topic(
         "ib-async-event",
         (r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",),
@@ -272,7 +277,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"No eligible|no optimal|Unable to find|fail|not (?:found|supported))",
             (
                 r"(?:No eligible |Couldn't find any (?:optimal )?|no (?:usable )?)(?:libfabric )?providers?|"
-                r"fi_getinfo.{0,60}(?:fail|No data)"
+                r"fi_getinfo.{0,60}(?:fail|No data|error)|can't find suitable provider"
             ),
         ),
         at_info=True,

@@ -37,7 +37,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"
                 r"\b(?:status|code):? 0\b"
             ),
-            r"^exit (?:code|status):? 0$",
+            r"^exit (?:code|status):? 0$|\brecord state: \S{1,80} = SUCCESS$",
             r"\b(?:state|phase|status)[\"']?[:=] ?[\"']?(?:Succeeded|COMPLETED)\b",
         ),
         alarms=False,
@@ -65,6 +65,19 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "rendezvous-result",  # of torchrun: what it told each node of where the store is, and of how many nodes
         (r"^\s*master_addr=(?P<address>\S{1,253})$", r"^\s*group_world_size=(?P<nodes>\d{1,6})$"),
+        alarms=False,
+    ),
+    Topic(
+        "workers-again",  # of torchrun
+        (r"\bwill restart worker group|^\s*restart_count=[1-9]",),
+        alarms=False,
+    ),
+    Topic(
+        "endpoint-not-given",  # torchrun with c10d does not read --master_addr
+        (
+            r"\b(?:torchrun|torch\.distributed\.run)\b(?!.{0,2000}rdzv[-_]endpoint)(?=.{0,2000}--master[-_]addr)"
+            r".{0,2000}--rdzv[-_]backend[= ]c10d",
+        ),
         alarms=False,
     ),
     Topic(

@@ -30,7 +30,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "import",
         (
-            r"ModuleNotFoundError|ImportError|No module named|cannot import name|undefined symbol|symbol lookup error",
+            r"(?:Module|Package)NotFoundError|ImportError",
+            r"No module named|cannot import name|undefined symbol|symbol lookup error",
             r"version `(?:GLIBC|GLIBCXX|CXXABI|CUDA)\w*_?[\d.]*' not found|VersionConflict|DistributionNotFound",
             (
                 r"(?:requires|incompatible with) .{0,60}(?:version|but you have)|numpy\.\w+ size changed|compiled "
@@ -54,7 +55,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         (
             r"FileNotFoundError|No such file or directory|Errno 2\]|does not appear to have a file named",
             (
-                r"\b(?!Module)\w*NotFoundError|(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not "
+                r"\b(?!Module|Package)\w*NotFoundError|"
+                r"(?:dataset|checkpoint|model|data|file|path|tokenizer)\b.{0,160}(?:not "
                 r"found|not exist|cannot be found)"
             ),
             (
@@ -110,6 +112,13 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:data ?loader|shard|iterator|dataset) is empty\b|\bworld_size \d{1,6} > num_shards|"
                 r"StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
             ),
+        ),
+        has_own_cause=True,
+    ),
+    Topic(
+        "usage-error",  # of a program's own arguments (argparse)
+        (
+            r"^(?:[\w./-]{1,120}\.py: )?error: (?:unrecognized arguments: |argument -|the following arguments are)",
         ),
         has_own_cause=True,
     ),

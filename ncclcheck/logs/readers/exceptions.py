@@ -37,6 +37,8 @@ _AFTER = re.compile(
     r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
     r"|Horovod has been shut down"
     r"|^cancelled$|^Shard(?:CannotStart|Failed|Disconnected)$|^Webserver(?:CannotStart|Failed)$"  # vLLM, TGI
+    # a communication library says in its own words that it failed, or a meeting did not come about
+    r"|\bN?CCL_ERROR|\boneCCL: |\bHccl\w{3,20}, error|\bMPI_ERR_\w|[Ff]ailed to connect|\bto complete rendezvous"
     # a serving engine that waited for its workers, which hang in a collective
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )

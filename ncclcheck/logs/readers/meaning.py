@@ -44,6 +44,8 @@ _INFO_TOPICS = frozenset(topic.name for topic in ALL_TOPICS if topic.at_info)
 _RAY_TASK = re.compile(r"\bray(?:::|_)\S{1,200} ?\(pid=\d{1,10}, (?:ip|host)=(?P<ip>[\w.:-]{2,63})[,)]")
 _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 _SAYS_NOTHING = _NEWS - {"finished", "workaround", "requeued"}  # of how it went
+_FRAME = re.compile(r"\s{0,4}(?:#?\d{1,3}:?|\[\d{1,3}\]) {1,4}0x[0-9a-f]{8,18} ")  # of a native stack
+_OF_FRAMES = frozenset({"nccl-frame", "nccl-crash", "crash"})
 _CONTAINER_CLI = "nvidia-container-cli"  # whose error stands on a line of its own below the event of a pod
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -364,6 +366,8 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
 def _topics_of(text: str, level: str | None, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
     """Return the topics of a line; that another setting helped tells of another run that finished."""
     found = [topic for topic in topics_of(text) if not is_info or topic[0] in _INFO_TOPICS]
+    if _FRAME.match(text):  # a function that is called in a crash is named for its work, not for an error
+        found = [topic for topic in found if topic[0] in _OF_FRAMES]
     if level in _WARNING_LEVELS:  # the program says itself that it goes on without it
         found = [topic for topic in found if topic[0] not in _OPTIONAL]
     if any(topic == "remedy" for topic, _ in found):

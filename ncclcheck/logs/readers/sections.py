@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_RULES = re.compile(r"^[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
+_RULES = re.compile(r"^(?!-{2,4}> ?\d)[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
 _COMMENT = re.compile(r"^# (?P<rest>(?:node|host|on|from) [^\n]{1,80})$")
 _PROMPT = re.compile(
     r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
