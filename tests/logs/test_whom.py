@@ -72,3 +72,31 @@ def test_what_a_program_said_last_was_said_on_the_host_of_the_heading_above() ->
 def test_the_replica_before_a_line_of_vertex_is_its_host() -> None:
     line = "ERROR\t2024-06-03 14:21:24 +0000\tworkerpool1-0\t[rank11]: torch.OutOfMemoryError: CUDA out of memory.\n"
     assert set(hosts(line)) == {"workerpool1-0", "rank 11"}
+
+
+def test_the_rank_that_failed_first_is_named_with_its_host() -> None:
+    log = (
+        "[u@n7 run]$ mpirun -n 2 python t.py\nError 2 cudaErrorMemoryAllocation: out of memory\n"
+        "MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 0.\n"
+    )
+    assert hosts(log) == ("n7", "rank 1")
+
+
+def test_the_node_of_a_described_pod_is_named_where_the_machine_is_to_blame() -> None:
+    log = "$ kubectl describe pod ddp-7\nName:           ddp-7\nNode:           gpu-07.example.edu/10.40.2.17\n{}\n"
+    assert hosts(log.format("Message:  nvml: GPU is lost")) == ("gpu-07.example.edu", "ddp-7")
+    assert hosts(log.format("RuntimeError: CUDA out of memory. Tried to allocate 2 GiB")) == ("ddp-7",)
+
+
+def test_a_pod_that_was_not_started_is_who_is_missing() -> None:
+    rows = "train-w-1   1/1     Running   0   3h\ntrain-w-2   0/1     Pending   0   3h\n"
+    late = (
+        "(Worker pid=7, ip=10.0.0.1) torch.distributed.DistStoreError: Timed out after 601 seconds waiting for "
+        "clients. 1/2 clients joined.\n"
+    )
+    assert hosts(rows + late) == ("train-w-2",)
+
+
+def test_a_heading_names_a_host_by_its_address_too() -> None:
+    log = "# worker on 10.20.4.17\n[LightGBM] [Fatal] Binding port 13001 failed\n"
+    assert hosts(log) == ("10.20.4.17",)

@@ -20,10 +20,21 @@ _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
+_OF_MACHINES = frozenset(
+    {"gpu-hardware", "host-oom-kill", "driver-cuda-mismatch", "ib-link-or-fabric", "nvlink-fabric-service"}
+)
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
+    """Return whom the suspect's lines allow to name, with the node of a pod and the rank that ended first on a host."""
+    if suspect.slug == "world-size-mismatch" and (pending := _pending(log)):
+        return pending
+    named = _attributed(log, suspect)
+    return named if suspect.blames_nobody else _with_its_rank(log, suspect, _with_nodes(log, suspect, named))
+
+
+def _attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts and all(host.isdecimal() for host in suspect.hosts):
         return _with_a_name(log) or suspect.hosts  # a heading counts the nodes, and a launcher names them
@@ -44,6 +55,34 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
         or (hosts if len(hosts) == 1 else ())
         or _only_address(log)
     )
+
+
+def _pending(log: Log) -> tuple[str, ...]:
+    """Return the few pods that Kubernetes did not start: they are who is missing."""
+    pods = tuple(dict.fromkeys(remark.values["pod"] for remark in remarks(log, "pod-pending")))
+    return pods if len(pods) <= _FEW else ()
+
+
+def _with_nodes(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names with the nodes of described pods, where the machine is to blame."""
+    if suspect.slug not in _OF_MACHINES:
+        return named
+    nodes = [remark.values["node"] for remark in remarks(log, "pod-node") if remark.place.host in named]
+    return tuple(dict.fromkeys((*nodes, *named)))
+
+
+def _with_its_rank(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the only host that is named with the rank that the launcher saw fail first there."""
+    if (
+        len(named) != 1
+        or named[0].startswith("rank ")
+        or suspect.between_nodes
+        or suspect.slug in _SPEAKER_WAITED
+    ):
+        return named
+    first = ended_first(log)
+    ranks = {place.rank for place in first if place.host in (None, named[0]) and place.rank is not None}
+    return (*named, f"rank {ranks.pop()}") if len(ranks) == 1 else named
 
 
 def _with_a_name(log: Log) -> tuple[str, ...]:

@@ -67,6 +67,10 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (r"^\s*master_addr=(?P<address>\S{1,253})$", r"^\s*group_world_size=(?P<nodes>\d{1,6})$"),
         alarms=False,
     ),
+    Topic("pod-pending", (r"^(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +0/\d{1,3} +Pending\b",), alarms=False),
+    Topic(
+        "pod-node", (r"^Node: {2,40}(?P<node>[\w.-]{1,253})/[\d.]{7,15}\s*$",), alarms=False
+    ),  # describe pod
     Topic(
         "workers-again",  # of torchrun
         (r"\bwill restart worker group|^\s*restart_count=[1-9]",),

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 
 _RULES = re.compile(r"^(?!-{2,4}> ?\d)[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
-_COMMENT = re.compile(r"^# (?P<rest>(?:node|host|on|from) [^\n]{1,80})$")
+_COMMENT = re.compile(r"^# (?P<rest>(?:(?:worker|rank \d{1,5}) )?(?:node|host|on|from) [^\n]{1,80})$")
 _PROMPT = re.compile(
     r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
@@ -44,6 +44,7 @@ _TOKEN = re.compile(
 _KEYS = frozenset({"ssh", "host", "hostname", "node", "pod"})
 _CLUSTER_SUFFIX = re.compile(r"\.[\w.-]+\.svc(?:\.cluster\.local)?\.?$")  # of a pod or a headless service
 _FILE = re.compile(r"\.(?:log|out|err|txt)$")
+_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
 _DIGITS = re.compile(r"\d+")
 _NO_HOSTS = frozenset(
     {
@@ -57,7 +58,7 @@ _NO_HOSTS = frozenset(
     }
 )  # fmt: skip
 PATTERNS = (
-    r"== |## |\*\* |==> |--- |# node|# host|# on |# from ",
+    r"== |## |\*\* |==> |--- |# node|# host|# on |# from |# worker |# rank ",
     _SHORT_PROMPT.pattern,
     _PROMPT.pattern,
     _FIELD.pattern,
@@ -136,4 +137,5 @@ def _host_in(heading: str) -> str:
             number = number or name
         elif has_number or (key in _KEYS and "." not in match["name"]):
             return name
-    return number
+    address = _ADDRESS.search(heading)
+    return address[0] if address and not number else number
