@@ -39,12 +39,15 @@ _AFTER = re.compile(
     r"|^cancelled$|^Shard(?:CannotStart|Failed|Disconnected)$|^Webserver(?:CannotStart|Failed)$"  # vLLM, TGI
     # a communication library says in its own words that it failed, or a meeting did not come about
     r"|\bN?CCL_ERROR|\boneCCL: |\bHccl\w{3,20}, error|\bMPI_ERR_\w|[Ff]ailed to connect|\bto complete rendezvous"
+    # one process tells that another did not start, without why
+    r"|\bfailed to (?:start|initiali[sz]e|launch)\b|\binitiali[sz]ation failed\b|\btimed out\b"
     # a serving engine that waited for its workers, which hang in a collective
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead|GetTimeout)Error|"
     r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
+    r"\w*(?:Connect|Network|Daemon|Rpc|Rendezvous)\w*Error|\w*Timeout(?:Error|Exception)?|ServiceUnavailable|"
     r"KeyboardInterrupt|SystemExit)$"
 )
 
