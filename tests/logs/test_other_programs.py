@@ -34,6 +34,11 @@ def test_what_a_communication_library_says_of_its_failure_is_no_exception_of_the
     ("line", "cause"),
     [
         ("train.py: error: unrecognized arguments: --local-rank=1", "rank-exception"),
+        ("RuntimeError: The local rank is larger than the number of available GPUs.", "gpu-visibility"),
+        (
+            "Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/data/m'",
+            "data-or-file-missing",
+        ),
         ("[LightGBM] [Fatal] Binding port 13001 failed", "port-in-use"),
         ("|CCL_ERROR| atl_ofi.cpp:237 init: can't find suitable provider", "net-plugin-config"),
         ("[training.py:249:next_rendezvous] Timeout 5400s to complete rendezvous.", "world-size-mismatch"),

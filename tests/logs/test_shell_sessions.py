@@ -81,3 +81,11 @@ def test_a_step_of_slurm_that_failed_is_not_called_fine_for_what_ended_well_besi
         "77.0       FAILED      1:0   00:01:12\n"
     )
     assert first(f"step 1 loss 2.0\nfoo\n{rows}") != "healthy"
+
+
+def test_a_job_that_hung_until_a_person_stopped_it_and_works_without_p2p_tells_of_p2p() -> None:
+    stopped = "torch.distributed.elastic.multiprocessing.api.SignalException: Process 51 got signal: 2\n"
+    hung = f"{PROMPT}./train.sh\n{stopped}"
+    steps = "".join(f"step {number} loss 2.{number}\n" for number in range(10, 15))
+    assert first(f"{hung}{PROMPT}NCCL_P2P_DISABLE=1 ./train.sh\n{steps}") == "p2p-broken"
+    assert first(f"{hung}{PROMPT}./train.sh\n{steps}") != "p2p-broken"

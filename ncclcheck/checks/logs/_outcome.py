@@ -86,7 +86,12 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
             for suspect in ranked
         ]
-    worked = finished_well(log) and not _was_slow(log, ranked) and not measured_apart(log)
+    worked = (
+        finished_well(log)
+        and not _was_slow(log, ranked)
+        and not measured_apart(log)
+        and not _worked_around(log, ranked)
+    )
     if worked and not open_question:
         noted = tuple(_plain(replace(suspect, severity="warning", hosts=())) for suspect in ranked)
         return Explained(
@@ -142,6 +147,13 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
         and bool(suspect.places)
         and all(went_on_after(log, place) for place in suspect.places)
     )
+
+
+def _worked_around(log: Log, ranked: Sequence[Suspect]) -> bool:
+    """Return True if the job only worked with a setting that gets around its first cause."""
+    first = ranked[0] if ranked else None
+    helped = {remark.place for remark in remarks(log, "workaround")}
+    return first is not None and first.severity == "error" and not helped.isdisjoint(first.places)
 
 
 def _is_doubtful(log: Log, first: Suspect, further: Sequence[Suspect]) -> bool:

@@ -6,8 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, culprits, exits, remarks, statuses, timeouts, troubles
-from ncclcheck.model.events import Log, Remark, WorkerExit
+from ncclcheck.checks.logs._view import (
+    alarms,
+    culprits,
+    exceptions,
+    exits,
+    remarks,
+    statuses,
+    timeouts,
+    troubles,
+)
+from ncclcheck.checks.logs._works import went_on_after
+from ncclcheck.model.events import Log, PythonException, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
 
 # Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
@@ -126,13 +136,20 @@ def _ran_without(log: Log) -> Remark | None:
     for workaround in remarks(log, "workaround"):
         before = [end for end in ended if end.place.line < workaround.place.line]
         after = [end for end in ended if end.place.line > workaround.place.line]
-        stopped = any(word.place.line < workaround.place.line for word in hung)
-        worked = any(end.place.line > workaround.place.line for end in finished)
+        stopped = any(word.place.line < workaround.place.line for word in (*hung, *_by_hand(log)))
+        worked = went_on_after(log, workaround.place) or any(
+            end.place.line > workaround.place.line for end in finished
+        )
         if "P2P" not in workaround.values["setting"] or any(end.exit_code for end in after):
             continue
         if (any(end.exit_code in _BY_TIMEOUT for end in before) and after) or (stopped and worked):
             return workaround
     return None
+
+
+def _by_hand(log: Log) -> list[PythonException]:
+    """Return torchrun's word that a person stopped it (SIGINT)."""
+    return [event for event in exceptions(log, "launcher") if event.message.endswith("got signal: 2")]
 
 
 def _is_first_collective(log: Log) -> bool:

@@ -47,6 +47,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "device-ordinal",
         (
             r"invalid device ordinal|No (?:CUDA|HIP|XPU) GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE",
+            r"[Ll]ocal[ _]rank.{0,40}\b(?:larger|greater|exceeds?)\b.{0,20}\bnumber of (?:\w{1,9} )?GPUs",
             r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range",
             (
                 r"no GPUs? (?:were |was )?found|\bnum_gpus\b.{0,80}INTERNAL ASSERT|"

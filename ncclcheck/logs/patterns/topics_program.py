@@ -69,6 +69,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
                 r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle|\[Errno (?:5|107|108|112|116|121)\] "
             ),
+            r"Repo id must (?:be in the form|use alphanumeric)[^/]{0,80}/repo_name': '/",  # a path that is not there
             r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
         ),
         alarms=False,
