@@ -36,7 +36,7 @@ def test_what_a_communication_library_says_of_its_failure_is_no_exception_of_the
         ("train.py: error: unrecognized arguments: --local-rank=1", "rank-exception"),
         ("RuntimeError: The local rank is larger than the number of available GPUs.", "gpu-visibility"),
         (
-            "Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/data/m'",
+            "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/data/m'",
             "data-or-file-missing",
         ),
         ("[LightGBM] [Fatal] Binding port 13001 failed", "port-in-use"),
