@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
-from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
+from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, is_prompt, kind_of
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
@@ -74,14 +74,13 @@ class Collector:
         # the last lines of each file that only a program at work writes, and those of this file
         self._works: dict[str, tuple[int, ...]] = {}
         self._work: deque[int] = deque(maxlen=RECENT)
-        # the last line of this file with words that no line before it had, and those of all files
-        self._new: tuple[int, bytes] = (0, b"")
+        # the last line of this file with words that no line before it had, its last at all, and those of all files
+        self._new = self._last = (0, b"")
         self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._speakers = Speakers()
         self._unseen: deque[tuple[int, bytes]] = deque(maxlen=LOOKED_AT_LAST)
-        self._file = ""
-        self._number = 0
+        self._file, self._number = "", 0
 
     def read(
         self, name: str, batches: Iterable[list[bytes]], *, size_bytes: int = 0, unread: str = ""
@@ -117,17 +116,16 @@ class Collector:
         if self._work:
             self._works[self._file] = tuple(self._work)
             self._work.clear()
-        number, line = self._new
-        if number:
-            text = parse_prefix(line[:LONGEST_KEPT].decode("utf-8", "replace")).message
-            self._news.append(Remark(LogPosition(self._file, number), text, "new-words"))
-            self._new = (0, b"")
+        for topic, (number, line) in (("new-words", self._new), ("at-prompt", self._last)):
+            if number and (topic != "at-prompt" or is_prompt(line)):
+                text = parse_prefix(line[:LONGEST_KEPT].decode("utf-8", "replace")).message
+                self._news.append(Remark(LogPosition(self._file, number), text, topic))
+        self._new = self._last = (0, b"")
 
     def note_unread(self, name: str, why: str) -> None:
         """Note why the last file was not read to its end."""
         if self._files and self._files[-1].name == name:
-            last = self._files[-1]
-            self._files[-1] = LogFile(last.name, last.size_bytes, last.lines, why)
+            self._files[-1] = replace(self._files[-1], unread=why)
         else:
             self._files.append(LogFile(name, 0, 0, why))
 
@@ -182,6 +180,9 @@ class Collector:
                 self._of_no_known_shape(line, shape)
             is_expecting = self._meanings.is_expecting
         self._number = number
+        self._last = next(
+            ((number - at, line) for at, line in enumerate(reversed(lines)) if line.strip()), self._last
+        )
 
     def _of_no_known_shape(self, line: bytes, shape: int) -> None:
         """Take a line that is not NCCL's, and of a shape that was not met, or that may mean something here."""
@@ -367,8 +368,7 @@ class Collector:
         """Take an INFO line with another line of NCCL in it, or with a damaged header."""
         if self._worn.is_one_more(shape):
             return
-        parts = torn_apart(line)
-        if len(parts) > 1:
+        if len(parts := torn_apart(line)) > 1:
             for part in parts:
                 self._one(part)
             return

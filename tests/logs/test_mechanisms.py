@@ -388,6 +388,7 @@ def test_connections_through_a_sidecar_in_a_job_that_does_not_get_on_blame_the_m
     assert first(log)[0] == "k8s-dns-or-mesh"
     steps = "".join(f"step {number} loss 2.{number}\n" for number in range(10, 15))
     assert first(log + steps)[0] != "k8s-dns-or-mesh"
+    assert first(log + "ValueError: no such column: label\n")[0] == "rank-exception"
 
 
 def test_a_stall_of_horovod_ends_with_the_next_step() -> None:

@@ -47,7 +47,7 @@ def test_what_a_communication_library_says_of_its_failure_is_no_exception_of_the
             "gpu-hardware",
         ),
         (
-            "[g:31:0:31] ib_mlx5_log.c:143  DCI QP 0x14e4 wqe[0]: SEND s-e [sgix 0 dgid fe80::526b tc 0]",
+            "[g:31:0:31] ib_mlx5_log.c:143  DCI QP 0x14e4: SEND [rmac aa:bb:cc:dd:ee:ff sgix 0 dgid fe80::526b]",
             "roce-gid",
         ),
         ("h:1:2 [0] transport/p2p.cc:298 NCCL WARN Cuda failure 'invalid argument'", "p2p-broken"),

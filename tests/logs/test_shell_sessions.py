@@ -38,10 +38,27 @@ def test_versions_of_commands_one_after_the_other_are_no_mismatch_and_those_of_o
     assert first(RUN + one + other + FAULT) == "nccl-version-mismatch"
 
 
-def test_who_looked_at_the_machine_before_a_run_that_ended_well_had_no_question_left() -> None:
+def test_a_look_at_the_machine_raises_no_doubt_where_the_last_run_after_it_ended_well() -> None:
     look = f"{PROMPT}ibdev2netdev\nmlx5_0 port 1 ==> ib0 (Up)\n"
     assert first(look + RUN + RANK + GOOD + PROMPT) == "healthy"
     assert first(RUN + RANK + GOOD + look + PROMPT) == "undetermined"
+    assert first(look + RUN + RANK + GOOD + RUN + RANK) == "undetermined"
+
+
+def test_a_bar_that_stands_before_its_end_when_the_shell_asks_for_a_command_was_left() -> None:
+    steps = "".join(f"step {number} loss 2.{number}\n" for number in range(10, 15))
+    log = f"{PROMPT}torchrun train.py\n{steps}{{0}}%|###  | {{0}}/100 [01:00<01:30, 1.66s/it]\n"
+    assert first(log.format(38) + PROMPT) == "undetermined"
+    assert first(log.format(100) + PROMPT) == "healthy"
+    assert first(log.format(38)) == "healthy"
+
+
+def test_a_setting_that_was_tried_between_two_versions_may_be_what_helped() -> None:
+    failed = RUN + RANK + version("2.26.2") + FAULT
+    tried = f"{PROMPT}NCCL_P2P_DISABLE=1 ./build/all_reduce_perf -g 2\n{RANK}{version('2.26.2')}{FAULT}"
+    mended = RUN + RANK + version("2.28.3") + GOOD
+    assert first(failed + mended) == "nccl-or-driver-bug"
+    assert first(failed + tried + mended) != "nccl-or-driver-bug"
 
 
 def test_a_prompt_after_the_work_is_no_word_of_the_program() -> None:
@@ -81,6 +98,16 @@ def test_a_step_of_slurm_that_failed_is_not_called_fine_for_what_ended_well_besi
         "77.0       FAILED      1:0   00:01:12\n"
     )
     assert first(f"step 1 loss 2.0\nfoo\n{rows}") != "healthy"
+    cut = "77.0+ train NODE_FAIL 0:0\n77.batch train COMPLETED 0:0\n77  train COMPLETED 0:0\n"
+    assert first(f"RuntimeError: Socket Timeout\n{cut}") != "healthy"
+
+
+def test_another_job_that_kubectl_calls_succeeded_says_nothing_of_one_that_failed() -> None:
+    table = (
+        "$ kubectl get pytorchjob\nNAME    STATE       AGE\nold-job    Succeeded   5d\nmy-job     {}   58m\n"
+    )
+    assert first("RuntimeError: Socket Timeout\n" + table.format("Failed   ")) != "healthy"
+    assert first("RuntimeError: Socket Timeout\n" + table.format("Running  ")) != "healthy"
 
 
 def test_a_job_that_hung_until_a_person_stopped_it_and_works_without_p2p_tells_of_p2p() -> None:

@@ -16,13 +16,14 @@ from ncclcheck.checks.logs._view import (
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
+_MOSTLY = 0.6  # of a name
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
-# Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _OF_MACHINES = frozenset(
     {"gpu-hardware", "host-oom-kill", "driver-cuda-mismatch", "ib-link-or-fabric", "nvlink-fabric-service"}
 )
+# Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
 
 
@@ -58,9 +59,24 @@ def _attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
 
 
 def _pending(log: Log) -> tuple[str, ...]:
-    """Return the few pods that Kubernetes did not start: they are who is missing."""
-    pods = tuple(dict.fromkeys(remark.values["pod"] for remark in remarks(log, "pod-pending")))
-    return pods if len(pods) <= _FEW else ()
+    """Return the few pods of the job that Kubernetes did not start: they are who is missing."""
+    started = {remark.values["pod"]: remark.place.line for remark in remarks(log, "pod-running")}
+    pods = {
+        remark.values["pod"]
+        for remark in remarks(log, "pod-pending")
+        if started.get(remark.values["pod"], 0) < remark.place.line
+    }
+    of_the_job = tuple(
+        sorted(pod for pod in pods if any(_is_alike(pod, other) for other in (*hosts_of(log), *started)))
+    )
+    return of_the_job if len(of_the_job) <= _FEW else ()
+
+
+def _is_alike(pod: str, host: str) -> bool:
+    """Return True if both names differ in their ends only, like those of a job's pods."""
+    shorter = min(len(pod), len(host))
+    common = next((at for at in range(shorter) if pod[at] != host[at]), shorter)
+    return common >= _MOSTLY * len(pod)
 
 
 def _with_nodes(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str, ...]:
@@ -81,7 +97,8 @@ def _with_its_rank(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[
     ):
         return named
     first = ended_first(log)
-    ranks = {place.rank for place in first if place.host in (None, named[0]) and place.rank is not None}
+    here = (None, named[0]) if len(hosts_of(log)) == 1 else (named[0],)  # else it may be of another host
+    ranks = {place.rank for place in first if place.host in here and place.rank is not None}
     return (*named, f"rank {ranks.pop()}") if len(ranks) == 1 else named
 
 

@@ -7,11 +7,15 @@ work that are like none before them.
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job
-from ncclcheck.model.events import Event, Log
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, successes
+from ncclcheck.model.events import Event, Log, Remark
+
+_UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
 
 
 class Doubt(Struct, frozen=True):
@@ -31,6 +35,7 @@ def doubts(log: Log) -> Doubt | None:
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
+                ("the progress bar stands before its end, and the shell asks for a command", _left(log)),
             )
             if lines
         ),
@@ -41,14 +46,14 @@ def doubts(log: Log) -> Doubt | None:
 def _looked_at(log: Log) -> tuple[Event, ...]:
     """Return the looks at the machine, but for those before a program was started that then ended well."""
     looks = remarks(log, "inspected")
-    starts = [start.place for start in remarks(log, "launched")]
+    starts = [start.place for start in _launched(log)]
     ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
         look
         for look in looks
         if not any(
             look.place.file == start.file == end.file and look.place.line < start.line < end.line
-            for start in starts
+            for start in starts[-1:]  # what was started last has ended well
             for end in ends[-1:]
         )
     )
@@ -64,7 +69,7 @@ def _slower_than_asked(log: Log) -> tuple[Event, ...]:
 
 def _unheard(log: Log) -> tuple[Event, ...]:
     """Return the last ordinary line, where only work speaks for the job and the line is new and comes after it."""
-    if remarks(log, "succeeded") or any(closes_the_job(end) for end in ends_of_job(log)):
+    if successes(log) or any(closes_the_job(end) for end in ends_of_job(log)):
         return ()
     parts: dict[str, int] = {}
     for end in ends_of_job(log):
@@ -72,22 +77,39 @@ def _unheard(log: Log) -> tuple[Event, ...]:
     return tuple(
         line
         for line in log.news
-        if (log.works.get(line.place.file) or line.place.file in parts)
+        if line.topic == "new-words"
+        and (log.works.get(line.place.file) or line.place.file in parts)
         and line.place.line > max((*log.works.get(line.place.file, ()), parts.get(line.place.file, 0)))
     )
 
 
 def _unfinished(log: Log) -> tuple[Event, ...]:
     """Return the last start of a program, where the job's last end stands before it and no work follows."""
-    started = [line for line in remarks(log, "launched") if not line.text.startswith("# ")][-1:]
-    ends = ends_of_job(log) or remarks(log, "succeeded")
+    started = _launched(log)[-1:]
+    ends = ends_of_job(log) or successes(log)
     if not started or not ends:
         return ()
     place = started[0].place
     after = [
-        end
-        for end in (*ends, *remarks(log, "succeeded"))
-        if end.place.file != place.file or end.place.line > place.line
+        end for end in (*ends, *successes(log)) if end.place.file != place.file or end.place.line > place.line
     ]
     works = log.works.get(place.file, ())
     return () if after or max(works, default=0) > place.line else tuple(started)
+
+
+def _left(log: Log) -> tuple[Event, ...]:
+    """Return the shell's prompts at the end of a file whose last words are an unfinished bar."""
+    last = {words.last.file: words for words in sorted(log.words, key=lambda words: words.last.line)}
+    return tuple(
+        prompt
+        for prompt in log.news
+        if prompt.topic == "at-prompt"
+        and (words := last.get(prompt.place.file))
+        and _UNDONE.search(words.last_text)
+        and not remarks(log, "finished")
+    )
+
+
+def _launched(log: Log) -> list[Remark]:
+    """Return the starts of programs; `# all_gather_perf` is a line of nccl-tests itself."""
+    return [line for line in remarks(log, "launched") if not line.text.startswith("# ")]

@@ -30,13 +30,24 @@ def run_of(log: Log, line: int) -> int:
 
 
 def mended_by_version(log: Log) -> tuple[Run, Run] | None:
-    """Return a command that failed and a later one that ended well, if what is other in it is the version of NCCL."""
+    """Return a command that failed and a later one that ended well, if what is other in it is the version of NCCL.
+
+    None too where a setting of NCCL was tried between the two: then it may be what helped.
+    """
     runs = [run for run in _runs(log) if len(run.versions) == 1]
     for number, failed in enumerate(runs):
         for later in runs[number + 1 :]:
             if failed.wrong and not failed.ends and later.ends and not later.wrong:
-                return (failed, later) if failed.versions != later.versions else None
+                is_other = failed.versions != later.versions and not _tried_between(log, failed, later)
+                return (failed, later) if is_other else None
     return None
+
+
+def _tried_between(log: Log, failed: Run, later: Run) -> bool:
+    return any(
+        failed.wrong[0].place.line < attempt.place.line < later.ends[-1].place.line
+        for attempt in remarks(log, "workaround")
+    )
 
 
 def _starts(log: Log) -> list[int]:

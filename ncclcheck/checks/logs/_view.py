@@ -13,6 +13,7 @@ from ncclcheck.checks.logs._works import (
     is_of_a_part,
     is_overcome,
     shows_work,
+    successes,
     went_on_after,
 )
 from ncclcheck.checks.logs._works import (
@@ -234,7 +235,7 @@ def _got_over_all(log: Log) -> bool:
 
 def _succeeded(log: Log) -> bool:
     """Return True if the launcher or scheduler says that the job succeeded, after all that went wrong before."""
-    told = remarks(log, "succeeded")
+    told = successes(log)
     if not told or remarks(log, "wrong-results"):
         return False
     order = {id(event): number for number, event in enumerate(log.events)}

@@ -32,6 +32,7 @@ _ONE_OF_MANY = re.compile(
     r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration|saving|validation|eval\w*|test)\b",
     re.IGNORECASE,
 )
+_STEP = re.compile(r"\b(?:step|epoch|iter\w*|loss)\b", re.IGNORECASE)
 _ENDS_OF_A_TEST = frozenset(
     {
         "finished",
@@ -57,10 +58,14 @@ def went_on_after(log: Log, place: LogPosition) -> bool:
 
 
 def is_end_of_stall(log: Log, event: Event) -> bool:
-    """Return True for Horovod's stall where a step follows: no rank gets to one without all others."""
-    lines = log.works.get(event.place.file, ())
+    """Return True for Horovod's stall where a training step follows: no rank gets to one without all others."""
     is_stall = "waiting for remainder of ranks" in event.text or event.text.startswith("Stalled ranks:")
-    return is_stall and bool(lines) and lines[-1] > event.place.line
+    return is_stall and any(
+        words.last.file == event.place.file
+        and words.last.line > event.place.line
+        and _STEP.search(words.last_text) is not None
+        for words in log.words
+    )
 
 
 def _was_left_in_order(log: Log, place: LogPosition) -> bool:
@@ -99,7 +104,7 @@ def _ended_well_after(log: Log, place: LogPosition) -> bool:
 def _last_ends(log: Log) -> dict[str, int]:
     """Return the last line of each file that says that something finished."""
     last: dict[str, int] = {}
-    for end in remarks(log, "finished", "succeeded"):
+    for end in (*remarks(log, "finished"), *successes(log)):
         last[end.place.file] = max(last.get(end.place.file, 0), end.place.line)
     return last
 
@@ -139,6 +144,30 @@ def _first_attempts(log: Log) -> dict[str, int]:
         if first_trouble.get(file, line) < line:
             first[file] = min(first.get(file, line), line)
     return first
+
+
+@once_per_subject
+def successes(log: Log) -> tuple[Remark, ...]:
+    """Return the words of a launcher or scheduler that the job succeeded.
+
+    A row of a table of jobs counts only if no other row of the job says that it went wrong.
+    """
+    rows = remarks(log, "job-row")
+    by_kubernetes = [row for row in rows if "state" in row.values]
+    known_by = max((event.place.line for event in log.events if isinstance(event, CommInit)), default=0)
+    well = [row for row in by_kubernetes if row.place.line > known_by]
+    if any(row.values["state"] != "Succeeded" for row in by_kubernetes):
+        well = []
+    slurm = [row for row in rows if "slurm" in row.values]
+    bad = {row.values["slurm"] for row in slurm if row.values["ended"] != "COMPLETED"}
+    well += [
+        row
+        for row in slurm
+        if row.values["slurm"] not in bad and not row.values.get("part", "").startswith((".ba", ".ex"))
+    ]
+    told = (*remarks(log, "succeeded"), *well)
+    order = {id(event): number for number, event in enumerate(log.events)}
+    return tuple(sorted(told, key=lambda remark: order[id(remark)]))
 
 
 def closes_the_job(end: Remark) -> bool:
@@ -185,7 +214,7 @@ def unopened(log: Log) -> tuple[Remark, ...]:
 def shows_work(log: Log) -> bool:
     """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
     return (
-        bool(ends_of_job(log) or remarks(log, "succeeded"))
+        bool(ends_of_job(log) or successes(log))
         or any(remark.values.get("shows") == "work" for remark in remarks(log, "harmless"))
         or bool(log.works)
         or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)

@@ -11,6 +11,8 @@ from ncclcheck.checks.logs._view import remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
+_NO_WAY = re.compile(r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreachable|No route", re.IGNORECASE)
+
 
 @cause(
     "NC932",
@@ -58,7 +60,7 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             apart,
             confidence="likely",
         )
-    elif (of_two := _of_two_link_layers(log)) and remarks(log, "ib-modify-qp"):
+    elif (of_two := _of_two_link_layers(log)) and _unreachable(log):
         yield _of_two_networks(log, of_two)
     elif chosen_apart(log, setup := remarks(log, "ib-modify-qp")):
         what = "One of the adapters that NCCL_IB_HCA names has no route to the peer's: they are of different networks."
@@ -95,7 +97,7 @@ def _of_two_networks(log: Log, of_two: Sequence[Remark]) -> Suspect:
     return suspect(
         "NCCL uses adapters of InfiniBand and of Ethernet (RoCE) as if they were of one network, and a queue pair "
         "between two of them cannot be set up. NCCL_IB_HCA selects those of one network.",
-        [*of_two, *remarks(log, "ib-modify-qp")],
+        [*of_two, *_unreachable(log)],
         confidence="likely",
         hosts=(),
         explains=("roce-gid", "ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
@@ -149,6 +151,13 @@ def _odd(log: Log) -> list[Remark]:
         for kind in kinds.values()
         if kind is not most
         for process in kind
+    ]
+
+
+def _unreachable(log: Log) -> list[Remark]:
+    """Return the queue pairs that could not be set up for want of a way to the other end."""
+    return [
+        remark for remark in remarks(log, "ib-modify-qp") if _NO_WAY.search(remark.values.get("error", ""))
     ]
 
 

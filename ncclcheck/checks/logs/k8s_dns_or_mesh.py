@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
-from ncclcheck.checks.logs._view import culprits, exceptions, failures, heads, matches, remarks, troubles
+from ncclcheck.checks.logs._view import (
+    culprits,
+    exceptions,
+    exits,
+    failures,
+    heads,
+    matches,
+    remarks,
+    troubles,
+)
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
@@ -63,7 +72,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
         )
     mesh = remarks(log, "mesh", "k8s-policy")
     through = matches(r"accepted a connection from \S{0,12}127\.0\.0\.6\b", mesh)
-    if through and not shows_work(log):
+    if through and not shows_work(log) and not exceptions(log) and not exits(log):
         yield suspect(
             "Connections between the pods come through the sidecar of a service mesh (127.0.0.6 is Istio's), and the "
             "job does not get on: the sidecar does not pass on the connections that the ranks make on other ports.",

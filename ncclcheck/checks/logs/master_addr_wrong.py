@@ -17,6 +17,7 @@ from ncclcheck.checks.logs._view import (
     path_ends,
     registered,
     remarks,
+    timeouts,
     troubles,
 )
 from ncclcheck.checks.logs._works import shows_work
@@ -128,7 +129,7 @@ def _unread_endpoint(log: Log) -> Iterator[Suspect]:
     if given and alone:
         yield suspect(
             "torchrun with --rdzv-backend=c10d does not read --master-addr: without --rdzv-endpoint each node waits "
-            "for the others on itself.",
+            "at its own address, where the others never come.",
             [*given, *alone],
             confidence="likely",
             hosts=(),
@@ -139,18 +140,18 @@ def _unread_endpoint(log: Log) -> Iterator[Suspect]:
 def _init_at_loopback(log: Log) -> list[Suspect]:
     """Return the workers of several hosts that were told to look for the store on their own machine."""
     told = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
-    hosts = {remark.place.host for remark in told}
+    hosts, ports = {remark.place.host for remark in told}, {remark.values["port"] for remark in told}
     missing = [
         registration for registration in registered(log) if registration.joined < registration.expected
     ]
-    if len(hosts) == 1 or not told or not missing:
-        return []
+    if len(hosts) == 1 or len(ports) > 1 or not told or not missing:
+        return []  # of several ports each is of an engine of its own
     return [
         suspect(
             f"Workers of several machines look for the store at {told[0].values['address']}, each on its own machine.",
             [*told, *missing],
             confidence="likely",
-            explains=("firewall-blocked-ports", "world-size-mismatch", "rank-exception", "slow-rank-timeout"),
+            explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
         )
     ]
 
@@ -204,11 +205,14 @@ def _head_is_nowhere(log: Log) -> list[Suspect]:
     ]
 
 
-def _is_all_refused(tries: Sequence[ConnectFailure]) -> bool:
-    """Return True if all tries went to one place, and it refused each of them."""
-    return {(attempt.address, attempt.port, attempt.reason) for attempt in tries} == {
-        (tries[0].address, tries[0].port, "refused")
-    }
+def _is_all_refused(log: Log, tries: Sequence[ConnectFailure]) -> bool:
+    """Return True if one place refused all of many tries, and nothing shows that the store answered later."""
+    places = {(attempt.address, attempt.port, attempt.reason) for attempt in tries}
+    met_later = (
+        log.processes or timeouts(log) or remarks(log, "nccl-banner", "generic-nccl") or shows_work(log)
+    )
+    refused = len(tries) >= _MANY_TRIES and places == {(tries[0].address, tries[0].port, "refused")}
+    return refused and not met_later and bool(troubles(log))
 
 
 def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:
@@ -223,10 +227,14 @@ def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:
 
 def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]:
     """The master address is another machine's, or nobody's."""
-    endpoints = {
+    given = {
         remark.values.get("address") or remark.values.get("master", "")
         for remark in remarks(log, "rdzv-endpoint")
     }
+    # A master address has no port, and an endpoint may have one: then only the hosts can be compared.
+    endpoints = (
+        {place.partition(":")[0] for place in given} if any(":" not in place for place in given) else given
+    )
     remote = [failure for failure in unmade(log) if failure.layer == "store"]
     tries = [
         failure
@@ -247,13 +255,7 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             confidence="likely",
             hosts=path_ends(log, remote),
         )
-    elif (
-        not remote
-        and len(tries) >= _MANY_TRIES
-        and not shows_work(log)
-        and troubles(log)
-        and _is_all_refused(tries)
-    ):
+    elif not remote and _is_all_refused(log, tries):
         yield suspect(
             f"No process listens at the master address {tries[0].address}:{tries[0].port}, as long as the log goes: it "
             "is another machine, or rank 0 never started there.",

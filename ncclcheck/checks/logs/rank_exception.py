@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, exceptions, remarks, timeouts
+from ncclcheck.checks.logs._view import culprits, exceptions, exits, remarks, timeouts
 from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.model.events import Event, Log, PythonException, Remark
 from ncclcheck.model.finding import Fix
@@ -30,6 +30,9 @@ _OWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 
+_LOCAL_RANK = re.compile(
+    r"\(exitcode: (?!-)\d{1,3}\) local_rank: (?P<rank>\d{1,6})"
+)  # of torchrun, by itself
 _BY_LAUNCHER = re.compile(
     r"traceback +: Signal|exitcode|received by PID"
 )  # of a process that left no word itself
@@ -115,8 +118,16 @@ def _comes_of_a_timeout(log: Log, exception: PythonException) -> bool:
         bool(late)
         and late[0].line < exception.place.line
         and late[0].host == exception.place.host
-        and (exception.place.rank is None or exception.place.rank in waited)
+        and (
+            exception.place.rank in waited or (exception.place.rank is None and not _is_another(log, waited))
+        )
     )
+
+
+def _is_another(log: Log, waited: Collection[int | None]) -> bool:
+    """Return True if the launcher says that a rank failed which had not timed out."""
+    local = [match for ended in exits(log) if (match := _LOCAL_RANK.search(ended.text))]
+    return any(int(match["rank"]) not in waited for match in local)
 
 
 def _is_of_the_program(event: Event) -> bool:

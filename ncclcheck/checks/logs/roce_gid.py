@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
 from ncclcheck.checks.logs._view import culprits, remarks, settings
+from ncclcheck.checks.logs._works import went_on_after
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -78,7 +79,7 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     if moved:
         yield suspect(
             "The GIDs of the adapter changed while the job ran, and its connections were lost after that: an address "
-            "of its interface came or went.",
+            "of its interface was added or removed.",
             [*moved, *broken],
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in moved]),
@@ -99,7 +100,8 @@ def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:
     return [
         note
         for note in remarks(log, "nccl-warn")
-        if "async event : GID table change" in note.text
+        if "GID table change" in note.text
+        and not went_on_after(log, note.place)
         and any(
             (loss.place.file, loss.place.host) == (note.place.file, note.place.host)
             and loss.place.line > note.place.line

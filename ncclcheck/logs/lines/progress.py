@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import re
 
-NO_WORDS, WORDS, WORKS = (
-    0,
-    1,
-    2,
-)  # `NO_WORDS`: of a table, a native stack or a prompt; `WORKS`: of a program that works
+# NO_WORDS: of a table, a native stack or a prompt; WORKS: of a program that works
+NO_WORDS, WORDS, WORKS = 0, 1, 2
 _RULES = (b"====", b"----", b"****")  # of tables
 _STACK = re.compile(rb"frame #\d|^[^:]{0,40}:?  time +:|~~~\^|\^\^\^").search
 _LONGEST = 600  # bytes of a line, at its end, that are searched: a progress bar is drawn over itself
@@ -36,17 +33,15 @@ _PROGRESS = re.compile(
     rb"\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
     re.IGNORECASE,
 )
+_PROMPT = re.compile(
+    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
+    rb"bash-\d\.\d)[#$%>]\s*$"
+)
 _TROUBLE = re.compile(
     rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
     rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
     re.IGNORECASE,
 )
-
-
-_PROMPT = re.compile(
-    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
-    rb"bash-\d\.\d)[#$%>]\s*$"
-).search  # of a shell, without a command: what ran before it is over
 
 
 def is_progress(line: bytes) -> bool:
@@ -55,8 +50,13 @@ def is_progress(line: bytes) -> bool:
     return _PROGRESS.search(end) is not None and _TROUBLE.search(end) is None
 
 
+def is_prompt(line: bytes) -> bool:
+    """Return True for a shell's prompt without a command: what ran before it is over."""
+    return _PROMPT.search(line) is not None
+
+
 def kind_of(line: bytes) -> int:
     """Return NO_WORDS, WORDS or WORKS."""
-    if line[-4:] in _RULES or _STACK(line) or _PROMPT(line):
+    if line[-4:] in _RULES or _STACK(line) or is_prompt(line):
         return NO_WORDS
     return WORKS if is_progress(line) else WORDS

@@ -34,7 +34,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "gpu-busy",  # CUDA's cudaErrorDevicesUnavailable: another process has the GPU to itself, or the GPU is not well
         (
-            r"CUDA-capable devices? (?:\(s\) is/)?are busy or unavailable|CUDA-capable device\(s\) is/are busy",
+            r"CUDA-capable device(?:\(s\) is/are|s are) busy or unavailable",
             r"cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE",
         ),
     ),

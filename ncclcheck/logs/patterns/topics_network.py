@@ -142,9 +142,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             ),
         ),
     ),
-    Topic(
-        "ucx-link-local", (r"\bsgix \d{1,3} dgid fe80:",)
-    ),  # ib_mlx5_log.c, of RoCE: InfiniBand has no sgix
+    Topic("ucx-link-local", (r"\brmac [0-9a-f:]{17} sgix \d{1,3} dgid fe80:",)),  # a MAC address: of RoCE
     Topic(
         "ib-async-event",
         (r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",),

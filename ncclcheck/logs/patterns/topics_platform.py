@@ -29,10 +29,6 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"\b(?:Job|Workload|Workflow|Trial) '?[\w.-]{1,80}'? (?:succeeded|completed successfully)\b",
             r"Local worker group finished \(SUCCEEDED\)",
             r"worker group successfully finished|\bJob completed successfully",
-            # a row of sacct, but not of the script itself or of what Slurm runs beside it
-            r"^(?!\S{1,40}\.(?:ba|ex))\S.{0,200}\bCOMPLETED\b.{0,20}\b0:0\b",
-            # `kubectl get pytorchjob`: name, state, age
-            r"^[a-z0-9][\w.-]{1,80} {2,40}Succeeded {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",
             (
                 r"\b(?:job|process|script|run|step)\b.{0,60}\b(?:finished|completed|exited|done)\b.{0,40}"
                 r"\b(?:status|code):? 0\b"
@@ -67,7 +63,26 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         (r"^\s*master_addr=(?P<address>\S{1,253})$", r"^\s*group_world_size=(?P<nodes>\d{1,6})$"),
         alarms=False,
     ),
-    Topic("pod-pending", (r"^(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +0/\d{1,3} +Pending\b",), alarms=False),
+    Topic(
+        "job-row",  # of sacct, or of `kubectl get pytorchjob`
+        (
+            r"^\s*(?P<slurm>\d{1,12})(?P<part>[_+.]\S{0,20})?[ |].{0,200}?\b(?P<ended>COMPLETED|FAILED|"
+            r"NODE_FAIL|TIMEOUT|CANCELLED|BOOT_FAIL|DEADLINE|PREEMPTED|OUT_OF_ME\w*)\b.{0,40}?\b\d{1,3}:\d",
+            r"^(?P<job>[a-z0-9][\w.-]{1,80}) {2,40}(?P<state>Succeeded|Failed|Running|Created|"
+            r"Restarting|Suspended) {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "pod-running",
+        (r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +\d{1,3}/\d{1,3} +Running\b",),
+        alarms=False,
+    ),
+    Topic(
+        "pod-pending",
+        (r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +0/\d{1,3} +Pending\b",),
+        alarms=False,
+    ),
     Topic(
         "pod-node", (r"^Node: {2,40}(?P<node>[\w.-]{1,253})/[\d.]{7,15}\s*$",), alarms=False
     ),  # describe pod
@@ -79,14 +94,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "endpoint-not-given",  # torchrun with c10d does not read --master_addr
         (
-            r"\b(?:torchrun|torch\.distributed\.run)\b(?!.{0,2000}rdzv[-_]endpoint)(?=.{0,2000}--master[-_]addr)"
-            r".{0,2000}--rdzv[-_]backend[= ]c10d",
+            r"\b(?:torchrun|torch\.distributed\.run)\b(?!.{0,2000}(?:rdzv[-_]endpoint|\\\s*$))"
+            r"(?=.{0,2000}--master[-_]addr).{0,2000}--rdzv[-_]backend[= ]c10d",
         ),
         alarms=False,
     ),
     Topic(
         "init-method",  # where a worker was told to look for the store
-        (r"\b(?:distributed_)?init_method ?[=:] ?['\"]?tcp://(?P<address>[\w.-]{1,253}):\d{1,5}",),
+        (r"\b(?:distributed_)?init_method ?[=:] ?['\"]?tcp://(?P<address>[\w.-]{1,253}):(?P<port>\d{1,5})",),
         alarms=False,
     ),
     Topic(

@@ -69,7 +69,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
                 r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle|\[Errno (?:5|107|108|112|116|121)\] "
             ),
-            r"Repo id must (?:be in the form|use alphanumeric)[^/]{0,80}/repo_name': '/",  # a path that is not there
+            r"Repo id must be in the form[^/]{0,80}/repo_name': '/",  # a path that is not there
             r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
         ),
         alarms=False,
@@ -241,7 +241,10 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
             r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
-            r"^\d{1,12}\S{0,20} .{0,200}\b(?:FAILED|NODE_FAIL)\b.{0,20}\b(?:[1-9]\d{0,2}:\d|0:[1-9])",  # of sacct
+            r"^\s*\d{1,12}(?:[_+.]\S{0,20})?[ |].{0,200}\b(?:FAILED|NODE_FAIL|TIMEOUT|"
+            r"CANCELLED|BOOT_FAIL|DEADLINE|PREEMPTED|OUT_OF_ME\w*)\b.{0,40}\b\d{1,3}:\d",  # a row of sacct
+            r"^[a-z0-9][\w.-]{1,80} {2,40}Failed {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",  # of `kubectl get pytorchjob`
+            r"\brecord state: \S{1,80} = FAILURE$",
             r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
             r"(?:^|: )FAIL(?:ED)?\b(?! to)|CANCELLED AT|Job (?:aborted|failed)",
             r"terminate called after throwing|MPI_ABORT",
@@ -253,7 +256,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"(?:training|train|\bjob|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
-                r"complete(?:d|s)?|done|succe)"
+                r"complete(?:d|s)?(?! {1,20}\d{1,3}:\d)|done|succe(?!eded {2}))"  # but not a row of a table of jobs
             ),
             (
                 r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|"

@@ -38,16 +38,18 @@ _AFTER = re.compile(
     r"|Horovod has been shut down"
     r"|^cancelled$|^Shard(?:CannotStart|Failed|Disconnected)$|^Webserver(?:CannotStart|Failed)$"  # vLLM, TGI
     # a communication library says in its own words that it failed, or a meeting did not come about
-    r"|\bN?CCL_ERROR|\boneCCL: |\bHccl\w{3,20}, error|\bMPI_ERR_\w|[Ff]ailed to connect|\bto complete rendezvous"
+    r"|\bN?CCL_ERROR|\boneCCL: |\bHccl\w{3,20}, error|\bMPI_ERR_\w|\bto complete rendezvous"
+    r"|[Ff]ailed to connect to (?:bootstrap|(?:the )?(?:peers?|rank|master|store|head|coordinator))\b"
     # one process tells that another did not start, without why
-    r"|\bfailed to (?:start|initiali[sz]e|launch)\b|\binitiali[sz]ation failed\b|\btimed out\b"
+    r"|\b(?:[Ee]ngine(?: core)?|\w{0,20}[Ww]orker\w{0,10}|[Ss]erver|[Aa]ctor|[Ee]xecutor|[Dd]aemon|node)\b.{0,60}"
+    r"\b(?:failed to (?:start|initiali[sz]e|launch)|initiali[sz]ation failed|timed out during startup)\b(?!: \S)"
     # a serving engine that waited for its workers, which hang in a collective
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead|GetTimeout)Error|"
     r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
-    r"\w*(?:Connect|Network|Daemon|Rpc|Rendezvous)\w*Error|\w*Timeout(?:Error|Exception)?|ServiceUnavailable|"
+    r"Network(?:Connection)?Error|ConnectError|\w*(?:Daemon|Rpc|Rendezvous)\w*Error|ServiceUnavailable|"
     r"KeyboardInterrupt|SystemExit)$"
 )
 

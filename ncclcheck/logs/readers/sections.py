@@ -44,7 +44,10 @@ _TOKEN = re.compile(
 _KEYS = frozenset({"ssh", "host", "hostname", "node", "pod"})
 _CLUSTER_SUFFIX = re.compile(r"\.[\w.-]+\.svc(?:\.cluster\.local)?\.?$")  # of a pod or a headless service
 _FILE = re.compile(r"\.(?:log|out|err|txt)$")
-_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_ADDRESS = re.compile(
+    r"(?:^|\b(?:node|host|worker|on|from|ip)[ :=]{1,2}|\()(?P<ip>\d{1,3}(?:\.\d{1,3}){3})\)?\s*$",
+    re.IGNORECASE,
+)
 _DIGITS = re.compile(r"\d+")
 _NO_HOSTS = frozenset(
     {
@@ -138,4 +141,4 @@ def _host_in(heading: str) -> str:
         elif has_number or (key in _KEYS and "." not in match["name"]):
             return name
     address = _ADDRESS.search(heading)
-    return address[0] if address and not number else number
+    return address["ip"] if address and not number else number
