@@ -67,7 +67,7 @@ def _pending(log: Log) -> tuple[str, ...]:
         if started.get(remark.values["pod"], 0) < remark.place.line
     }
     of_the_job = tuple(
-        sorted(pod for pod in pods if any(_is_alike(pod, other) for other in (*hosts_of(log), *started)))
+        sorted(pod for pod in pods if any(_is_alike(pod, peer) for peer in (*hosts_of(log), *started)))
     )
     return of_the_job if len(of_the_job) <= _FEW else ()
 
