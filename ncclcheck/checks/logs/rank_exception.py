@@ -87,8 +87,8 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         same = (*(faults if "CUDA error" in found[0].text else ()), *told)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         raised = suspect(
-            f"{who(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. What the other ranks report "
-            "follows from that.",
+            f"{who(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "
+            "What the other ranks report follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
         )
