@@ -396,4 +396,5 @@ def test_a_stall_of_horovod_ends_with_the_next_step() -> None:
     stall = "[2020-03-24 05:35:40: W stall_inspector.cc:105] some are waiting for remainder of ranks for 60 seconds.\n"
     before = "".join(step.format(number) for number in (10, 20, 30))
     assert first(before + stall + step.format(40))[0] == "healthy"
+    assert first(before + stall + " 20%|#  | 20/100 [00:10<01:30, 1.0it/s]\n")[0] == "healthy"
     assert first(before + stall)[0] != "healthy"

@@ -51,6 +51,8 @@ def test_a_bar_that_stands_before_its_end_when_the_shell_asks_for_a_command_was_
     assert first(log.format(38) + PROMPT) == "undetermined"
     assert first(log.format(100) + PROMPT) == "healthy"
     assert first(log.format(38)) == "healthy"
+    assert first(log.format(38).rstrip() + PROMPT) == "undetermined"
+    assert first(log.format(38) + "$ \n") == "undetermined"
 
 
 def test_a_setting_that_was_tried_between_two_versions_may_be_what_helped() -> None:
@@ -85,8 +87,8 @@ def test_the_lines_that_kubectl_shows_are_the_pods_and_not_those_of_the_machine_
 
 
 def test_a_job_that_kubectl_calls_succeeded_did_not_fail() -> None:
-    first_try = "$ kubectl logs w-1 --previous\nRuntimeError: Socket Timeout\n"
-    first_try += "$ kubectl logs w-0\nepoch 1: {'accuracy': 0.7}\n"
+    first_try = "$ kubectl logs bert-glue-worker-1 --previous\nRuntimeError: Socket Timeout\n"
+    first_try += "$ kubectl logs bert-glue-worker-0\nepoch 1: {'accuracy': 0.7}\n"
     table = "$ kubectl get pytorchjob\nNAME         STATE       AGE\nbert-glue    {}   58m\n"
     assert first(first_try + table.format("Succeeded")) == "healthy"
     assert first(first_try + table.format("Failed   ")) != "healthy"

@@ -100,3 +100,17 @@ def test_a_pod_that_was_not_started_is_who_is_missing() -> None:
 def test_a_heading_names_a_host_by_its_address_too() -> None:
     log = "# worker on 10.20.4.17\n[LightGBM] [Fatal] Binding port 13001 failed\n"
     assert hosts(log) == ("10.20.4.17",)
+
+
+def test_a_pod_of_another_job_is_not_who_is_missing() -> None:
+    known = "llama-a-master-0:1:1 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n"
+    late = "torch.distributed.DistStoreError: Timed out after 601 seconds waiting for clients. 1/2 clients joined.\n"
+    assert hosts(f"{known}{late}llama-a-worker-0   0/1   Pending   0   20m\n") == ("llama-a-worker-0",)
+    assert "llama-b-worker-0" not in hosts(f"{known}{late}llama-b-worker-0   0/1   Pending   0   20m\n")
+
+
+def test_a_file_of_an_address_is_of_that_host() -> None:
+    log = "===== 10.0.0.6 =====\nstep 1 loss 2.0\n### 10.0.0.7:/var/log/train.log\n"
+    log += "Traceback (most recent call last):\nValueError: bad label\n"
+    assert hosts(log) == ("10.0.0.7",)
+    assert hosts(log.replace("10.0.0.7:/var/log/train.log", "rank 1 @ 10.0.0.7")) == ("10.0.0.7",)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ncclcheck.checks.logs._causes import Suspect
 from ncclcheck.checks.logs._view import (
     culprits,
@@ -16,7 +18,7 @@ from ncclcheck.checks.logs._view import (
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
-_MOSTLY = 0.6  # of a name
+_ROLE = re.compile(r"(?:-(?:master|worker|launcher|chief|leader|head|ps)\b[\w-]*)?-\d{1,5}$")  # of a pod
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
@@ -73,10 +75,8 @@ def _pending(log: Log) -> tuple[str, ...]:
 
 
 def _is_alike(pod: str, host: str) -> bool:
-    """Return True if both names differ in their ends only, like those of a job's pods."""
-    shorter = min(len(pod), len(host))
-    common = next((at for at in range(shorter) if pod[at] != host[at]), shorter)
-    return common >= _MOSTLY * len(pod)
+    """Return True if both names differ in their role and number only, like those of a job's pods."""
+    return _ROLE.sub("", pod) == _ROLE.sub("", host.partition(".")[0])
 
 
 def _with_nodes(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,11 +11,17 @@ import re
 
 from msgspec import Struct
 
+from ncclcheck.checks.logs._job_rows import rows_of_failure
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, successes
 from ncclcheck.model.events import Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
+
+
+_PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
+    r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
+)
 
 
 class Doubt(Struct, frozen=True):
@@ -35,6 +41,7 @@ def doubts(log: Log) -> Doubt | None:
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
+                ("Kubernetes lists the job as failed", rows_of_failure(log)),
                 ("the progress bar stands before its end, and the shell asks for a command", _left(log)),
             )
             if lines
@@ -99,14 +106,17 @@ def _unfinished(log: Log) -> tuple[Event, ...]:
 
 def _left(log: Log) -> tuple[Event, ...]:
     """Return the shell's prompts at the end of a file whose last words are an unfinished bar."""
+    if remarks(log, "finished"):
+        return ()
     last = {words.last.file: words for words in sorted(log.words, key=lambda words: words.last.line)}
-    return tuple(
-        prompt
-        for prompt in log.news
-        if prompt.topic == "at-prompt"
-        and (words := last.get(prompt.place.file))
-        and _UNDONE.search(words.last_text)
-        and not remarks(log, "finished")
+    undone = {file: words for file, words in last.items() if _UNDONE.search(words.last_text)}
+    return (
+        *(line for line in log.news if line.topic == "at-prompt" and line.place.file in undone),
+        *(
+            Remark(place=words.last, text=words.last_text, topic="at-prompt")
+            for words in undone.values()
+            if _PROMPT_AT_END.search(words.last_text)
+        ),
     )
 
 

@@ -57,6 +57,7 @@ _NOT_ALARMING = frozenset(
 ).union(topic.name for topic in ALL_TOPICS if not topic.alarms)
 
 
+_GONE = ("torch-store-down", "torch-ipc-producer")  # groups of the tables
 _FALLBACK = "using point-to-point network instead"
 _NCCL_VERSION = re.compile(r"NCCL version (?P<version>\d{1,3}\.\d{1,3}\.\d{1,3})")
 # After these no word of the job that it finished counts; all others a program may survive (a fallback, a retry).
@@ -135,8 +136,8 @@ def all_alarms(log: Log) -> tuple[Event, ...]:
 
 
 def _closed_after_the_end(log: Log, event: Event) -> bool:
-    """Return True if the line only says that the store is gone, below a line that says that the job finished."""
-    if not isinstance(event, Remark) or event.values.get("group") != "torch-store-down":
+    """Return True if the line only says that the store, or a process, is gone, below one that the job finished."""
+    if not isinstance(event, Remark) or event.values.get("group") not in _GONE:
         return False
     return any(
         end.place.file == event.place.file and end.place.line < event.place.line and "HTTP/1" not in end.text

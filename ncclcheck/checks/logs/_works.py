@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from ncclcheck.checks.logs._job_rows import rows_of_success
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.logs.lines.progress import RECENT
 from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
@@ -32,7 +33,9 @@ _ONE_OF_MANY = re.compile(
     r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration|saving|validation|eval\w*|test)\b",
     re.IGNORECASE,
 )
-_STEP = re.compile(r"\b(?:step|epoch|iter\w*|loss)\b", re.IGNORECASE)
+_STEP = re.compile(
+    r"\b(?:step|epoch|iter\w*|loss|accuracy)\b|\b(?:it|samples|img|images)/s|\d%\|", re.IGNORECASE
+)
 _ENDS_OF_A_TEST = frozenset(
     {
         "finished",
@@ -148,24 +151,8 @@ def _first_attempts(log: Log) -> dict[str, int]:
 
 @once_per_subject
 def successes(log: Log) -> tuple[Remark, ...]:
-    """Return the words of a launcher or scheduler that the job succeeded.
-
-    A row of a table of jobs counts only if no other row of the job says that it went wrong.
-    """
-    rows = remarks(log, "job-row")
-    by_kubernetes = [row for row in rows if "state" in row.values]
-    known_by = max((event.place.line for event in log.events if isinstance(event, CommInit)), default=0)
-    well = [row for row in by_kubernetes if row.place.line > known_by]
-    if any(row.values["state"] != "Succeeded" for row in by_kubernetes):
-        well = []
-    slurm = [row for row in rows if "slurm" in row.values]
-    bad = {row.values["slurm"] for row in slurm if row.values["ended"] != "COMPLETED"}
-    well += [
-        row
-        for row in slurm
-        if row.values["slurm"] not in bad and not row.values.get("part", "").startswith((".ba", ".ex"))
-    ]
-    told = (*remarks(log, "succeeded"), *well)
+    """Return the words of a launcher or scheduler that the job succeeded, in the order of the log."""
+    told = (*remarks(log, "succeeded"), *rows_of_success(log))
     order = {id(event): number for number, event in enumerate(log.events)}
     return tuple(sorted(told, key=lambda remark: order[id(remark)]))
 

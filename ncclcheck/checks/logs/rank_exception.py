@@ -125,9 +125,14 @@ def _comes_of_a_timeout(log: Log, exception: PythonException) -> bool:
 
 
 def _is_another(log: Log, waited: Collection[int | None]) -> bool:
-    """Return True if the launcher says that a rank failed which had not timed out."""
+    """Return True if the launcher says that a rank failed which had not timed out.
+
+    The launcher numbers the ranks of its node, which are the job's ranks on the first node only. If no rank that
+    timed out has a higher number than the one that failed, all of them are of the first node.
+    """
     local = [match for ended in exits(log) if (match := _LOCAL_RANK.search(ended.text))]
-    return any(int(match["rank"]) not in waited for match in local)
+    highest = max((rank for rank in waited if rank is not None), default=0)
+    return any(int(match["rank"]) > highest for match in local)
 
 
 def _is_of_the_program(event: Event) -> bool:

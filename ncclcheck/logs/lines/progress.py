@@ -35,7 +35,7 @@ _PROGRESS = re.compile(
 )
 _PROMPT = re.compile(
     rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
-    rb"bash-\d\.\d)[#$%>]\s*$"
+    rb"(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$"
 )
 _TROUBLE = re.compile(
     rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"

@@ -66,10 +66,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "job-row",  # of sacct, or of `kubectl get pytorchjob`
         (
-            r"^\s*(?P<slurm>\d{1,12})(?P<part>[_+.]\S{0,20})?[ |].{0,200}?\b(?P<ended>COMPLETED|FAILED|"
-            r"NODE_FAIL|TIMEOUT|CANCELLED|BOOT_FAIL|DEADLINE|PREEMPTED|OUT_OF_ME\w*)\b.{0,40}?\b\d{1,3}:\d",
-            r"^(?P<job>[a-z0-9][\w.-]{1,80}) {2,40}(?P<state>Succeeded|Failed|Running|Created|"
-            r"Restarting|Suspended) {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",
+            (
+                r"^\s*(?P<slurm>\d{1,12})(?P<part>(?:[_+]\d{1,6})?(?:\.(?:\d{1,6}|ba\w*|ex\w*|in\w*))?)\+?[ |]"
+                r"(?:.{0,200}?[ |])?(?P<ended>COMPLETED(?=[ |]{1,200}0:0(?![\d:]))|FAILED|NODE_FAIL|TIMEOUT|CANCELLED|"
+                r"BOOT_FAIL|DEADLINE|PREEMPTED|OUT_OF_ME\w*|RUNNING|PENDING|COMPLETING|REQUEUED|SUSPENDED|"
+                r"RESIZING)(?:[ |+]|$)"
+            ),
+            r"^(?P<job>[a-z0-9][\w.-]{1,80}) {2,60}(?P<state>Succeeded|Failed|Running|Created|Pending|"
+            r"Restarting|Suspended|Terminating|Unknown) {2,60}(?:\d{1,5}[smhd]){1,3}\s*$",
         ),
         alarms=False,
     ),

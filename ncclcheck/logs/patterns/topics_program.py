@@ -241,9 +241,10 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"killed by (?:the )?(?:operator|user|admin|scheduler)|\bjob (?:was )?(?:killed|cancell?ed|preempted)\b",
             r"exits with return code = -?[1-9]|terminated with code -?[1-9]",
-            r"^\s*\d{1,12}(?:[_+.]\S{0,20})?[ |].{0,200}\b(?:FAILED|NODE_FAIL|TIMEOUT|"
-            r"CANCELLED|BOOT_FAIL|DEADLINE|PREEMPTED|OUT_OF_ME\w*)\b.{0,40}\b\d{1,3}:\d",  # a row of sacct
-            r"^[a-z0-9][\w.-]{1,80} {2,40}Failed {2,40}(?:\d{1,5}[smhd]){1,3}\s*$",  # of `kubectl get pytorchjob`
+            (
+                r"^\s*\d{1,12}(?:[_+.]\S{0,20})?[ |](?:.{0,200}[ |])?(?:FAILED|NODE_FAIL|TIMEOUT|CANCELLED|BOOT_FAIL|"
+                r"DEADLINE|PREEMPTED|OUT_OF_ME\w*)[ |+].{0,200}(?<![\d:])\d{1,3}:\d{1,3}(?![\d:])"  # a row of sacct
+            ),
             r"\brecord state: \S{1,80} = FAILURE$",
             r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
             r"(?:^|: )FAIL(?:ED)?\b(?! to)|CANCELLED AT|Job (?:aborted|failed)",

@@ -43,8 +43,13 @@ _AFTER = re.compile(
     # one process tells that another did not start, without why
     r"|\b(?:[Ee]ngine(?: core)?|\w{0,20}[Ww]orker\w{0,10}|[Ss]erver|[Aa]ctor|[Ee]xecutor|[Dd]aemon|node)\b.{0,60}"
     r"\b(?:failed to (?:start|initiali[sz]e|launch)|initiali[sz]ation failed|timed out during startup)\b(?!: \S)"
+    r"|\b(?:rank|worker|peers?|actor|collective|barrier)\b.{0,60}\btimed out\b"
     # a serving engine that waited for its workers, which hang in a collective
     r"|[Ii]teration timed out|[Bb]ackground (?:task|loop) (?:failed|has errored)|Task finished unexpectedly"
+)
+_OF_ANOTHER = re.compile(
+    r"\b(?:ranks?|workers?|peers?|actors?|engine|collective|barrier|master|nodes?|rendezvous|RPC)\b",
+    re.IGNORECASE,
 )
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead|GetTimeout)Error|"
@@ -78,6 +83,13 @@ def kind_of(class_name: str, message: str) -> ExceptionKind:
     """Whether the exception is the worker's own, follows from what another did, or is a launcher's."""
     if _LAUNCHER.search(class_name) or (class_name == "Error" and " exited with " in message):
         return "launcher"
-    if _AFTER_CLASS.search(class_name) or _AFTER.search(message):
+    if _AFTER_CLASS.search(class_name) or _AFTER.search(message) or _waited(class_name, message):
         return "after-effect"
     return "ordinary"
+
+
+def _waited(class_name: str, message: str) -> bool:
+    """Return True for a timeout that says nothing, or that a process of the job was waited for."""
+    return class_name.endswith(("Timeout", "TimeoutError", "TimeoutException")) and (
+        not message.strip() or _OF_ANOTHER.search(message) is not None
+    )

@@ -45,7 +45,8 @@ _KEYS = frozenset({"ssh", "host", "hostname", "node", "pod"})
 _CLUSTER_SUFFIX = re.compile(r"\.[\w.-]+\.svc(?:\.cluster\.local)?\.?$")  # of a pod or a headless service
 _FILE = re.compile(r"\.(?:log|out|err|txt)$")
 _ADDRESS = re.compile(
-    r"(?:^|\b(?:node|host|worker|on|from|ip)[ :=]{1,2}|\()(?P<ip>\d{1,3}(?:\.\d{1,3}){3})\)?\s*$",
+    r"(?:^|@ ?|\b(?:node|host|worker|on|from|of|ip)[ :=]{1,2}|\()(?P<ip>\d{1,3}(?:\.\d{1,3}){3})"
+    r"(?:\)?\s*$|:/|\.(?:log|out|err|txt)\b)",
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+")

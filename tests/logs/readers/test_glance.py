@@ -29,7 +29,7 @@ ALL_PATTERNS = sorted(
 REFINING = {
     collectives: {"_GROUP"},
     connections: {"_NCCL_AGAIN", "_TRIES_AGAIN"},
-    exceptions: {"_LINE", "_LAUNCHER", "_AFTER", "_AFTER_CLASS"},
+    exceptions: {"_LINE", "_LAUNCHER", "_AFTER", "_AFTER_CLASS", "_OF_ANOTHER"},
     exits: {"_CODE"},
 }
 MEANT = [

@@ -16,6 +16,7 @@ _STEP = "step 1 loss 2.0\n"
         "ValueError: tokenizer failed to initialize: no vocab.json",
         "RuntimeError: request to the tracking server timed out",
         "NetworkxError: graph is not connected",
+        "TimeoutError: the lock of /data/cache was not released",
         "subprocess.TimeoutExpired: Command 'make data' timed out after 60 seconds",
     ],
 )
@@ -28,6 +29,10 @@ def test_an_error_of_the_program_is_its_own_whatever_words_it_shares_with_those_
     "line",
     [
         "RuntimeError: Engine core initialization failed. See root cause above.",
+        "TimeoutError: ",
+        "TimeoutError: RPC call to execute_model timed out.",
+        "TimeoutError: Waiting for worker 3 to come up timed out",
+        "RuntimeError: rank 3 timed out",
         "RuntimeError: the daemon failed to connect to bootstrap peers",
     ],
 )
