@@ -114,3 +114,11 @@ def test_a_file_of_an_address_is_of_that_host() -> None:
     log += "Traceback (most recent call last):\nValueError: bad label\n"
     assert hosts(log) == ("10.0.0.7",)
     assert hosts(log.replace("10.0.0.7:/var/log/train.log", "rank 1 @ 10.0.0.7")) == ("10.0.0.7",)
+
+
+def test_where_only_one_rank_is_known_no_other_is_called_late() -> None:
+    timeout = (
+        "gpu1: [rank3]:[E1124 10:00:00.000000 x.cpp:616] [Rank 3] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=42, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+    )
+    assert hosts(timeout) == ()

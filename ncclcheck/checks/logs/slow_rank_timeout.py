@@ -393,8 +393,8 @@ def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:
 def _absent(log: Log, waiting: set[int]) -> list[int]:
     """Ranks of the job that did not wait, where most did."""
     size = world_size(log) or len(log.hosts_of_ranks)
-    if not size and len(waiting) >= _ENOUGH_TO_COUNT:
-        size = max(waiting) + 1
-    if size > _MOST_RANKS or len(waiting) * 2 < size:
-        return []
+    if not world_size(log) and len(waiting) >= _ENOUGH_TO_COUNT:
+        size = max(size, max(waiting) + 1)
+    if size > _MOST_RANKS or len(waiting) * 2 < size or max(waiting, default=0) >= size:
+        return []  # in the last case only some of the ranks are known
     return [rank for rank in range(size) if rank not in waiting]
