@@ -116,8 +116,9 @@ class Collector:
         if self._work:
             self._works[self._file] = tuple(self._work)
             self._work.clear()
-        for topic, (number, line) in (("new-words", self._new), ("at-prompt", self._last)):
-            if number and (topic != "at-prompt" or is_prompt(line)):
+        prompt = self._last if is_prompt(self._last[1]) else (0, b"")
+        for topic, (number, line) in (("new-words", self._new), ("at-prompt", prompt)):
+            if number:
                 text = parse_prefix(line[:LONGEST_KEPT].decode("utf-8", "replace")).message
                 self._news.append(Remark(LogPosition(self._file, number), text, topic))
         self._new = self._last = (0, b"")

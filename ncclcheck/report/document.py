@@ -9,9 +9,8 @@ from ncclcheck.model.codec import LARGEST_INDENTED, encode, encode_into, indente
 from ncclcheck.model.formats.unsafe_letters import safe_json
 from ncclcheck.model.report import Report
 
-_TOGETHER = (
-    4  # of a long list: as many elements are encoded at once; 200 kB of nodes stay in the cache of a core
-)
+# Elements of a long list that are encoded at once: 200 kB of nodes stay in the cache of a core.
+_TOGETHER = 4
 
 
 def to_json(report: Report) -> str:

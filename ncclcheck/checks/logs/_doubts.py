@@ -13,12 +13,10 @@ from msgspec import Struct
 
 from ncclcheck.checks.logs._job_rows import rows_of_failure
 from ncclcheck.checks.logs._view import remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, successes
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched, successes
 from ncclcheck.model.events import Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
-
-
 _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
     r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
 )
@@ -53,7 +51,7 @@ def doubts(log: Log) -> Doubt | None:
 def _looked_at(log: Log) -> tuple[Event, ...]:
     """Return the looks at the machine, but for those before a program was started that then ended well."""
     looks = remarks(log, "inspected")
-    starts = [start.place for start in _launched(log)]
+    starts = [start.place for start in launched(log)]
     ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
         look
@@ -92,7 +90,7 @@ def _unheard(log: Log) -> tuple[Event, ...]:
 
 def _unfinished(log: Log) -> tuple[Event, ...]:
     """Return the last start of a program, where the job's last end stands before it and no work follows."""
-    started = _launched(log)[-1:]
+    started = launched(log)[-1:]
     ends = ends_of_job(log) or successes(log)
     if not started or not ends:
         return ()
@@ -118,8 +116,3 @@ def _left(log: Log) -> tuple[Event, ...]:
             if _PROMPT_AT_END.search(words.last_text)
         ),
     )
-
-
-def _launched(log: Log) -> list[Remark]:
-    """Return the starts of programs; `# all_gather_perf` is a line of nccl-tests itself."""
-    return [line for line in remarks(log, "launched") if not line.text.startswith("# ")]

@@ -1,4 +1,4 @@
-"""Commands that a person ran one after the other in a shell: what was other where the second one ended well. Pure."""
+"""Commands that a person ran one after the other in a shell: what differed where a later one ended well. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import all_alarms, remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched
 from ncclcheck.model.events import Event, Log, Remark
 
 
@@ -30,16 +30,16 @@ def run_of(log: Log, line: int) -> int:
 
 
 def mended_by_version(log: Log) -> tuple[Run, Run] | None:
-    """Return a command that failed and a later one that ended well, if what is other in it is the version of NCCL.
+    """Return a command that failed and a later one that ended well, if only the version of NCCL differs.
 
-    None too where a setting of NCCL was tried between the two: then it may be what helped.
+    Return None too if a setting of NCCL was tried between the two: that may be what helped.
     """
     runs = [run for run in _runs(log) if len(run.versions) == 1]
     for number, failed in enumerate(runs):
         for later in runs[number + 1 :]:
             if failed.wrong and not failed.ends and later.ends and not later.wrong:
-                is_other = failed.versions != later.versions and not _tried_between(log, failed, later)
-                return (failed, later) if is_other else None
+                differs = failed.versions != later.versions and not _tried_between(log, failed, later)
+                return (failed, later) if differs else None
     return None
 
 
@@ -53,7 +53,7 @@ def _tried_between(log: Log, failed: Run, later: Run) -> bool:
 def _starts(log: Log) -> list[int]:
     if len(log.files) != 1:
         return []
-    return [start.place.line for start in remarks(log, "launched") if not start.text.startswith("# ")]
+    return [start.place.line for start in launched(log)]
 
 
 def _runs(log: Log) -> Iterator[Run]:

@@ -157,6 +157,11 @@ def successes(log: Log) -> tuple[Remark, ...]:
     return tuple(sorted(told, key=lambda remark: order[id(remark)]))
 
 
+def launched(log: Log) -> list[Remark]:
+    """Return the starts of programs; `# all_gather_perf` is a line of nccl-tests itself."""
+    return [line for line in remarks(log, "launched") if not line.text.startswith("# ")]
+
+
 def closes_the_job(end: Remark) -> bool:
     """Return True if no more of the job comes after the line: no server goes on, and it is no step of many."""
     return not is_of_a_part(end) and not _SERVES.search(end.text) and not _ONE_OF_MANY.search(end.text)

@@ -75,7 +75,7 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     if through and not shows_work(log) and not exceptions(log) and not exits(log):
         yield suspect(
             "Connections between the pods come through the sidecar of a service mesh (127.0.0.6 is Istio's), and the "
-            "job does not get on: the sidecar does not pass on the connections that the ranks make on other ports.",
+            "job gets no further: the sidecar does not pass on the connections that the ranks make on other ports.",
             [*through, *troubles(log)[:2]],
             confidence="likely",
             hosts=(),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from ipaddress import IPv4Address
 
+from ncclcheck.checks.addresses import parsed
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
 from ncclcheck.checks.logs._view import (
@@ -26,7 +28,6 @@ from ncclcheck.model.finding import Fix
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
 _NO_HOST = re.compile(r" at address :\d")
-_FIRST_OF_GROUPS, _DOTS = 224, 3
 _MANY_TRIES = 3
 _FREE_PORTS = 32768  # the first that Linux gives away by itself
 
@@ -118,8 +119,11 @@ def _told_loopback(log: Log) -> list[Suspect]:
 
 def _is_no_machine(address: str) -> bool:
     """Return True for what no machine can have: a multicast, reserved or netmask address of IPv4 (RFC 1112, 6890)."""
-    first = address.removeprefix("::ffff:").partition(".")[0]
-    return first.isdecimal() and int(first) >= _FIRST_OF_GROUPS and address.count(".") == _DOTS
+    try:
+        known = parsed(address.removeprefix("::ffff:"))
+    except ValueError:
+        return False  # a name
+    return isinstance(known, IPv4Address) and (known.is_multicast or known.is_reserved)
 
 
 def _unread_endpoint(log: Log) -> Iterator[Suspect]:
@@ -257,8 +261,8 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
         )
     elif not remote and _is_all_refused(log, tries):
         yield suspect(
-            f"No process listens at the master address {tries[0].address}:{tries[0].port}, as long as the log goes: it "
-            "is another machine, or rank 0 never started there.",
+            f"The master address {tries[0].address}:{tries[0].port} refuses every connection in the log: no process "
+            "listens there. It is another machine, or rank 0 never started there.",
             [*tries, *registered(log)],
             confidence="likely",
             hosts=path_ends(log, tries),

@@ -30,9 +30,8 @@ _OWN_WORDS = re.compile(
     re.IGNORECASE,
 )
 
-_LOCAL_RANK = re.compile(
-    r"\(exitcode: (?!-)\d{1,3}\) local_rank: (?P<rank>\d{1,6})"
-)  # of torchrun, by itself
+# what torchrun says of a rank that ended by itself
+_LOCAL_RANK = re.compile(r"\(exitcode: (?!-)\d{1,3}\) local_rank: (?P<rank>\d{1,6})")
 _BY_LAUNCHER = re.compile(
     r"traceback +: Signal|exitcode|received by PID"
 )  # of a process that left no word itself

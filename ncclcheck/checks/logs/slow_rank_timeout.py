@@ -46,10 +46,9 @@ _DONE = re.compile(  # loading that is over; the length of something, or a comma
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
 _WAITS_OR_ENDS = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)", re.IGNORECASE)
 
-_TYPED = (
-    re.compile(  # a person's command behind a shell's prompt, or a record of a logger that is not taken apart
-        r"(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,32}@[\w.-]{1,253}[^$#%\n]{0,120}[$#%]|\$) \S|\{\""
-    )
+# a person's command behind a shell's prompt, or a record of a logger that is not taken apart
+_TYPED = re.compile(
+    r"(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,32}@[\w.-]{1,253}[^$#%\n]{0,120}[$#%]|\$) \S|\{\""
 )
 
 _STRAGGLER_FIXES = (

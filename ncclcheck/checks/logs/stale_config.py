@@ -104,7 +104,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
 
 
 def _topology(log: Log) -> Iterator[Suspect]:
-    """A file that describes the machine, which was given to NCCL and lacks what NCCL wants to know."""
+    """Yield the topology file that NCCL was given and that lacks what NCCL wants to know."""
     lacking = [
         remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "topology-attribute"
     ]

@@ -88,8 +88,10 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
-        "pod-node", (r"^Node: {2,40}(?P<node>[\w.-]{1,253})/[\d.]{7,15}\s*$",), alarms=False
-    ),  # describe pod
+        "pod-node",  # of `kubectl describe pod`
+        (r"^Node: {2,40}(?P<node>[\w.-]{1,253})/[\d.]{7,15}\s*$",),
+        alarms=False,
+    ),
     Topic(
         "workers-again",  # of torchrun
         (r"\bwill restart worker group|^\s*restart_count=[1-9]",),

@@ -6,7 +6,10 @@ import pytest
 
 from tests.logs.rounds import explain
 
-_STEP = "step 1 loss 2.0\n"
+
+def first_cause(line: str) -> str:
+    log = f"step 1 loss 2.0\nTraceback (most recent call last):\n{line}\n"
+    return explain("job.log", log.encode()).findings[0].slug
 
 
 @pytest.mark.parametrize(
@@ -21,8 +24,7 @@ _STEP = "step 1 loss 2.0\n"
     ],
 )
 def test_an_error_of_the_program_is_its_own_whatever_words_it_shares_with_those_of_ranks(line: str) -> None:
-    found = explain("job.log", f"{_STEP}Traceback (most recent call last):\n{line}\n".encode())
-    assert found.findings[0].slug == "rank-exception"
+    assert first_cause(line) == "rank-exception"
 
 
 @pytest.mark.parametrize(
@@ -37,5 +39,4 @@ def test_an_error_of_the_program_is_its_own_whatever_words_it_shares_with_those_
     ],
 )
 def test_an_error_that_tells_of_another_process_is_no_cause(line: str) -> None:
-    found = explain("job.log", f"{_STEP}Traceback (most recent call last):\n{line}\n".encode())
-    assert found.findings[0].slug != "rank-exception"
+    assert first_cause(line) != "rank-exception"
