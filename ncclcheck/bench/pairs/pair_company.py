@@ -27,6 +27,7 @@ class Company:
     def __init__(self, store: Store, task: PairTask, moved: Callable[[], object]) -> None:
         """Who waits for the others says so by `moved`: its pair does not hang."""
         self._store, self._ranks, self._prefix = store, task.company, task.round_prefix
+        self.transfer_s = task.transfer_s  # which a counted part should take
         self._moved = moved
         self._until = self._next_look = 0.0
 

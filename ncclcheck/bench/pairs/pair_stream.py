@@ -103,13 +103,23 @@ def in_company(company: Company, direction: str, parts: int, size_bytes: int) ->
 def _kinds_in_company(company: Company, direction: str, counted: tuple[int, int]) -> Iterator[int]:
     least, most = counted
     sends, has_counted = f"{direction}/sends", f"{direction}/counted"
-    yield from (LOAD, LOAD)
+    yield LOAD
+    begin = time.monotonic()
+    yield LOAD
     company.has_come(sends)
-    while not company.is_complete(sends):
+    load_s = 0.0  # of the last part that was load
+    while True:
+        now = time.monotonic()
+        load_s, begin = now - begin, now
+        if company.is_complete(sends):
+            break
         yield LOAD
-    yield from [COUNTED] * least
+    yield COUNTED
+    # Its size was found before the others sent: here one part takes as long as several should. All would wait for more.
+    is_slow = load_s * LOAD_PARTS > least * company.transfer_s
+    yield from [COUNTED] * (0 if is_slow else least - 1)
     # Who is fast counts on: else its rate would be that of a shorter time, in which it had more than its share.
-    further = most - least
+    further = 0 if is_slow else most - least
     yield COUNTED if further else LOAD
     company.has_come(has_counted)
     for number in count(1):

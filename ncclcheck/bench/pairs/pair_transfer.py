@@ -58,7 +58,7 @@ def measure_pair(task: PairTask, moved: Callable[[], object]) -> PairResult:
     company = Company(store, task, moved)
     if task.at_once:
         company.meet("both")
-        found = _ring(end, _agreed_bytes(end, 0))
+        found = _ring(end, _agreed_bytes(end, 0, 0))
     else:
         found = _both_ways(end, company)
     return replace(found, round_trip_us=round_trip_us)
@@ -128,19 +128,20 @@ def _both_ways(end: End, company: Company) -> PairResult:
 
     task = end.task
     received = PairResult(task.number, rail=task.rail)
+    size_bytes = 0
     for sender in (0, 1):
         company.meet(str(sender))
-        found = _one_way(end, sender, company)
+        size_bytes = _agreed_bytes(end, sender, size_bytes)
+        found = _one_way(end, sender, size_bytes, company)
         if task.rank != sender:
             received = found
     exchange(end, torch.zeros(1, dtype=torch.uint8, device=end.device), 0)
     return received
 
 
-def _one_way(end: End, sender: int, company: Company) -> PairResult:
-    """Transfer from `sender` to the other rank: once to find the size, then a stream of parts, or several of many."""
+def _one_way(end: End, sender: int, size_bytes: int, company: Company) -> PairResult:
+    """Transfer from `sender` to the other rank: a stream of parts of that size, or several of many."""
     task = end.task
-    size_bytes = _agreed_bytes(end, sender)
     streams = []
     for done in range(0, task.transfers, MOST_COUNTED):
         parts = min(MOST_COUNTED, task.transfers - done)
@@ -149,8 +150,12 @@ def _one_way(end: End, sender: int, company: Company) -> PairResult:
     return _result(task, size_bytes, streams)
 
 
-def _agreed_bytes(end: End, sender: int) -> int:
-    """Return the size of a transfer that takes long enough, by one from `sender` to the other rank."""
+def _agreed_bytes(end: End, sender: int, back_bytes: int) -> int:
+    """Return the size of a transfer that takes long enough, by one from `sender` to the other rank.
+
+    `back_bytes`: the size that was right for the other direction, 0 if none is known. Where the short transfer is not
+    slow, it is right for this one as well.
+    """
     import torch
 
     task, device = end.task, end.device
@@ -162,10 +167,10 @@ def _agreed_bytes(end: End, sender: int) -> int:
         exchange(end, part, sender)
         took_s = time.perf_counter() - began
         end.moved()
-        if task.rank != sender and (first_bytes == FIRST_BYTES or took_s > PAIR_SLOW_FIRST_S):
-            size.fill_(
-                max(LEAST_BYTES, min(task.most_bytes, int(first_bytes / max(took_s, 1e-6) * task.transfer_s)))
-            )
+        if task.rank != sender:
+            found = int(first_bytes / max(took_s, 1e-6) * task.transfer_s)
+            is_told = first_bytes == FIRST_BYTES or took_s > PAIR_SLOW_FIRST_S
+            size.fill_(max(LEAST_BYTES, min(task.most_bytes, found)) if is_told else back_bytes)
         exchange(end, size, 1 - sender)  # the receiver has measured, so it decides; 0: the long one
         if int(size.item()):
             break

@@ -13,7 +13,11 @@ from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
 from ncclcheck.measure.matrix.leaves import Leaves
 
 REPEATS = 5  # of the matching across; the one within is repeated less often, since its rate varies less
-WITHIN_REPEATS = 3
+WITHIN_REPEATS, FEW_WITHIN = 3, 2  # the first where nodes of no leaf take part, which it also judges
+FEW_REPEATS = (
+    3  # so many across are enough if the ends of the interval are as near to each other as NEAR says
+)
+NEAR = 1.06
 STUDENT = {
     2: 12.71,
     3: 4.30,
@@ -40,6 +44,11 @@ class Bisection(Struct, frozen=True):
     low: float
     high: float
     repeats: int
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether further repeats would tell nothing that anybody could feel."""
+        return self.repeats >= REPEATS or (self.repeats >= FEW_REPEATS and self.high <= NEAR * self.low)
 
 
 def within(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:

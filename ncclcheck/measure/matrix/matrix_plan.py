@@ -10,6 +10,7 @@ from msgspec import Struct
 from ncclcheck.measure.isolation.next_round import Plan, Round
 from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS, PairTest
 from ncclcheck.measure.matrix.bisection import (
+    FEW_WITHIN,
     REPEATS,
     WITHIN_REPEATS,
     Bisection,
@@ -171,9 +172,9 @@ def _after_structure(
     done = [kind for kind in plan.kinds.values() if kind in ("within", "across")]
     repeats = {kind: done.count(kind) for kind in ("within", "across")}
     bisection = bisection_of(known.leaves, tests, plan.kinds)
-    is_enough = bisection is not None and bisection.repeats >= REPEATS
-    if not is_enough and repeats["across"] < MOST_ACROSS:
-        is_next = repeats["within"] < WITHIN_REPEATS and repeats["within"] <= repeats["across"]
+    if (bisection is None or not bisection.is_enough) and repeats["across"] < MOST_ACROSS:
+        wanted = WITHIN_REPEATS if known.leaves.apart else FEW_WITHIN
+        is_next = repeats["within"] < wanted and repeats["within"] <= repeats["across"]
         if is_next and (pairs := within(known.leaves, repeats["within"])):
             return "within", with_apart(pairs, known.leaves.apart, repeats["within"])
         if pairs := across(known.leaves, repeats["across"]):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+from types import SimpleNamespace
+
 import pytest
 import torch
 import torch.distributed as dist
 
-from ncclcheck.bench.pairs import pair_company
+from ncclcheck.bench.pairs import pair_company, pair_stream
 from ncclcheck.bench.pairs.pair_company import Company
 from ncclcheck.bench.pairs.pair_stream import (
     COUNTED,
@@ -57,6 +60,17 @@ def test_who_is_fast_counts_on_while_the_others_do_and_then_is_load() -> None:
     asked = [next(wanted.kinds) for _ in range(MOST_COUNTED + 4)]
     assert asked == [LOAD, LOAD, *[COUNTED] * MOST_COUNTED, LOAD, LOAD]
     assert wanted.parts == MOST_COUNTED
+
+
+def test_a_path_on_which_one_part_takes_long_counts_one_and_does_not_keep_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store, now_s = dist.HashStore(), count(0.0, TWO_PAIRS.transfer_s)  # of a part of a quarter of the size
+    monkeypatch.setattr(pair_stream, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
+    company(store).has_come("0/0/sends")
+    kinds = in_company(company(store), "0/0", 2, 1 << 20).kinds
+    asked = [next(kinds) for _ in range(6)]
+    assert asked == [LOAD, LOAD, COUNTED, LOAD, LOAD, LOAD]
 
 
 @pytest.mark.parametrize("size_bytes", [1, 250, 251, 252, 70_001])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncclcheck.measure.isolation.pair_tests import PairTest
-from ncclcheck.measure.matrix.bisection import across, bisection_of, within
+from ncclcheck.measure.matrix.bisection import Bisection, across, bisection_of, within
 from ncclcheck.measure.matrix.leaves import Leaves
 
 LEAVES = Leaves(((0, 1, 2), (3, 4, 5)))
@@ -47,3 +47,19 @@ def test_a_repeat_that_does_not_fit_the_leaves_does_not_count() -> None:
     assert found is not None
     assert found.repeats == 2
     assert found.ratio == pytest.approx(2.0)
+
+
+def test_few_repeats_are_enough_where_the_interval_is_narrow() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across"}
+    within_leaves = PairTest(1, 0, 1, 100.0, 100.0)
+
+    def measured(*across_gbit_s: float) -> Bisection:
+        rates = enumerate(across_gbit_s, start=2)
+        tests = [within_leaves, *(PairTest(number, 0, 3, rate, rate) for number, rate in rates)]
+        found = bisection_of(LEAVES, tests, kinds)
+        assert found is not None
+        return found
+
+    assert measured(50.0, 50.1, 49.9).is_enough
+    assert not measured(50.0, 50.0).is_enough, "two repeats may agree by chance"
+    assert not measured(50.0, 53.0, 47.0).is_enough
