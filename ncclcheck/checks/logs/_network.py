@@ -170,3 +170,19 @@ def uses_roce(log: Log) -> bool:
 def uses_infiniband(log: Log) -> bool:
     """Return True if some process uses any RDMA device."""
     return any(process.devices for process in log.processes)
+
+
+def without_gpudirect(log: Log) -> list[Process]:
+    """Return the processes of hosts that use InfiniBand without GPUDirect RDMA, where another always uses it.
+
+    NCCL decides it by host, driver and distance (transport/net.cc); hosts of one job are alike, so it is missing there.
+    """
+    used: dict[str, set[bool]] = {}
+    for process in log.processes:
+        for link in process.links:
+            if link.via.startswith("NET/IB"):
+                used.setdefault(process.host, set()).add("GDRDMA" in link.via)
+    without = {host for host, states in used.items() if states == {False}}
+    if not any(states == {True} for states in used.values()):
+        return []
+    return [process for process in log.processes if process.host in without and process.links]

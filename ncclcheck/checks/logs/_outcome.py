@@ -19,6 +19,7 @@ from ncclcheck.checks.logs._culprits import (
     stalled,
     without_a_word,
 )
+from ncclcheck.checks.logs._network import without_gpudirect
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
 from ncclcheck.checks.logs._works import measured_apart, slowness, unopened, went_on_after
 from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
@@ -208,6 +209,7 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
         and bool(
             slowness(log)
             or unopened(log)
+            or without_gpudirect(log)
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
         )
     )

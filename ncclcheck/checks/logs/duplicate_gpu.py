@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
+
+_REFUSED = re.compile(r"invalid usage|ncclInvalidUsage", re.IGNORECASE)
 
 
 @cause(
@@ -54,8 +57,9 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
             hosts=(*hosts[:1], *(f"rank {rank}" for rank in ranks[: 4 if hosts else 2])),
         )
     elif busy := remarks(log, "gpu-busy"):
-        taken = [remark.values["device"] for remark in remarks(log, "gpu-taken")]
-        twice = [line for line in remarks(log, "gpu-taken") if taken.count(line.values["device"]) > 1]
+        takers = [line for line in remarks(log, "gpu-taken") if "device" in line.values]
+        taken = [remark.values["device"] for remark in takers]
+        twice = [line for line in takers if taken.count(line.values["device"]) > 1]
         if len({remark.place.host for remark in twice}) == 1:
             yield suspect(
                 f"Two processes took GPU {twice[0].values['device']}, and it serves one at a time: another has it "
@@ -64,3 +68,23 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
                 confidence="likely",
                 hosts=culprits(log, [remark.place for remark in busy if remark.place.host]),
             )
+    elif refused := [line for line in remarks(log, "generic-nccl") if _REFUSED.search(line.text)]:
+        yield from _told(log, refused)
+
+
+def _told(log: Log, refused: Sequence[Remark]) -> Iterator[Suspect]:
+    """Yield two ranks which say that they use the same GPU of one host, where NCCL refuses its arguments."""
+    user_of: dict[tuple[str | None, str], Remark] = {}
+    for line in remarks(log, "gpu-taken"):
+        if "taker" not in line.values:
+            continue
+        first = user_of.setdefault((line.place.host, line.values["number"]), line)
+        if first.values["taker"] != line.values["taker"]:
+            ranks = (first.values["taker"], line.values["taker"])
+            yield suspect(
+                f"Rank {ranks[0]} and rank {ranks[1]} use the same GPU, by their own words, and NCCL refuses that.",
+                [first, line, *refused],
+                confidence="likely",
+                hosts=(*((line.place.host,) if line.place.host else ()), *(f"rank {rank}" for rank in ranks)),
+            )
+            return

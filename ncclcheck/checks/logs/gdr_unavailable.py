@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line
-from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.checks.logs._network import as_line, without_gpudirect
+from ncclcheck.checks.logs._view import alarms, culprits, remarks, troubles
 from ncclcheck.checks.logs._works import slowness
 from ncclcheck.logs.messages.ib_status import status_of
-from ncclcheck.model.events import Log, Remark
+from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -68,6 +68,14 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             if not slow
             else (),
         )
+    elif (lacking := without_gpudirect(log)) and not alarms(log):
+        yield suspect(
+            "GPUDirect RDMA is used on one host and not on another: the channels of the first end in /GDRDMA. Data "
+            "between them goes through host memory at one end.",
+            [_channel(process) for process in lacking[:4]],
+            confidence="likely",
+            hosts=culprits(log, [process.place for process in lacking]),
+        )
     elif kept_away:
         number = kept_away[0].values["status"]
         status = status_of(number)
@@ -84,6 +92,12 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             explains=(),
         )
+
+
+def _channel(process: Process) -> Remark:
+    """Return the first of its channels to another host, as evidence."""
+    link = next(link for link in process.links if link.via.startswith("NET/IB"))
+    return as_line(process, f"{link.source} -> {link.target} via {link.via}")
 
 
 def _blames_acs(log: Log) -> bool:

@@ -13,6 +13,10 @@ from ncclcheck.model.finding import Fix
 
 _DEVICE = re.compile(r"nvmlDev (?P<number>\d{1,3}) busId (?P<bus>[0-9a-f]{1,12})\b")
 
+_NOT_SHARED = re.compile(
+    r"failed to open CUDA IPC handle|Unable to open shared memory nccl|Error while attaching to shared memory"
+)
+
 
 @cause(
     "NC921",
@@ -72,7 +76,7 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     alike = {
         host: addresses
         for host, addresses in by_host.items()
-        if len(addresses) > 1 and _is_one_interface(log, host)
+        if len(addresses) > 1 and (_is_one_interface(log, host) or _shared_in_vain(log))
     }
     if not alike or not troubles(log):
         return
@@ -97,6 +101,11 @@ def _met_over_network(log: Log) -> bool:
     return len(names) == 1 and any(
         link.via.startswith("NET/") for process in log.processes for link in process.links
     )
+
+
+def _shared_in_vain(log: Log) -> bool:
+    """Return True if NCCL could not open what another rank of the same host shares with it: memory, or a GPU's."""
+    return any(_NOT_SHARED.search(remark.text) for remark in remarks(log, "nccl-warn", "shm"))
 
 
 def _is_one_interface(log: Log, host: str) -> bool:

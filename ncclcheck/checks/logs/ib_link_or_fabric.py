@@ -17,6 +17,8 @@ _FATAL = re.compile(
     r"\bport (?:error|down)|fatal|catas|link|IBV_EVENT_(?:PORT_ERR|DEVICE_FATAL|QP_FATAL|CQ_ERR)",
     re.IGNORECASE,
 )
+# Of a queue pair alone: the other side's request does not fit to it (ibv_event_type_str of QP_REQ_ERR, QP_ACCESS_ERR)
+_OF_A_REQUEST = re.compile(r"invalid request|access violation|QP_(?:REQ|ACCESS)_ERR", re.IGNORECASE)
 
 
 @cause(
@@ -50,7 +52,9 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5 flushed.
     """
     events = [
-        remark for remark in remarks(log, "ib-event-fatal", "ib-async-event") if _FATAL.search(remark.text)
+        remark
+        for remark in remarks(log, "ib-event-fatal", "ib-async-event")
+        if _FATAL.search(remark.text) and not _OF_A_REQUEST.search(remark.text)
     ]
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")

@@ -44,7 +44,7 @@ _DONE = re.compile(  # loading that is over; the length of something, or a comma
     re.IGNORECASE,
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
-_WAITS_OR_ENDS = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)", re.IGNORECASE)
+_NO_WORK = re.compile(r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)|^WARN(?:ING)?\b", re.IGNORECASE)
 
 # a person's command behind a shell's prompt, or a record of a logger that is not taken apart
 _TYPED = re.compile(
@@ -174,7 +174,7 @@ def _busy_speakers(log: Log) -> list[Words]:
         words
         for words in log.words
         if _BUSY.search(words.last_text)
-        and not _WAITS_OR_ENDS.search(words.last_text)
+        and not _NO_WORK.search(words.last_text)
         and not _TYPED.match(words.last_text)
         and not _DONE.search(words.last_text)
         and not any(  # what a command of a person answered

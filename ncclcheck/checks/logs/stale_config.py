@@ -25,6 +25,7 @@ _HARMFUL = (
     ("NCCL_SHM_DISABLE", "1", "the ranks disagree about how processes of a node reach each other"),
     ("NCCL_CUMEM_ENABLE", "0", "the ranks disagree about how memory is shared"),
 )
+_SOCKETS_ONLY = ("NCCL_IB_DISABLE", "NCCL_NET")
 
 _NEVER_SET = {  # in production, by NCCL's own authors
     "NCCL_GRAPH_FILE": "it forces the rings of another number or kind of GPUs; look for it in /etc/nccl.conf and "
@@ -150,6 +151,8 @@ def _on_some_only(log: Log) -> Iterator[Suspect]:
         hosts = tuple(dict.fromkeys(process.host for process in set_on))
         if not set_on or not troubles(log) or {process.host for process in without} <= set(hosts):
             continue
+        if name in _SOCKETS_ONLY and {process.network for process in without} == {"Socket"}:
+            continue  # they do meet
         lacking = tuple(dict.fromkeys(process.host for process in without if process.host not in hosts))
         yield suspect(
             f"{name}={value} is set on {', '.join(hosts[:3])} only: {why}.",

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import tried
+from ncclcheck.checks.logs._reruns import run_of
 from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_ranks
 from ncclcheck.checks.logs._works import measured_apart
-from ncclcheck.model.events import Log, Registered
+from ncclcheck.model.events import Event, Log, Registered, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -45,7 +46,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
-    told = _apart(log) or _beyond(log)
+    told = _apart(log) or _beyond(log) or _one_number(log)
     if told:
         yield told
         return
@@ -74,8 +75,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             confidence="likely",
         )
         return
-    few = [registration for registration in registered(log) if registration.joined < registration.expected]
-    if few:
+    if few := _few(log):
         missing = silent_ranks(log)
         named = few[-1].expected - few[-1].joined == len(missing) < few[-1].joined  # most are there
         blamed = bool(tried(log)) or bool(exceptions(log)) or bool(remarks(log, "name-resolution"))
@@ -88,6 +88,10 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             explains=(),
         )
         yield replace(found, blames_nobody=not named)
+
+
+def _few(log: Log) -> list[Registered]:
+    return [registration for registration in registered(log) if registration.joined < registration.expected]
 
 
 def _is_too_many(log: Log, registration: Registered) -> bool:
@@ -113,13 +117,34 @@ def _apart(log: Log) -> Suspect | None:
     return replace(found, blames_nobody=True)
 
 
+def _one_number(log: Log) -> Suspect | None:
+    """Return that two hosts have the same number of a node, where ranks waited for each other in vain."""
+    waited: list[Event] = [*remarks(log, "store-wait"), *_few(log)]
+    host_of: dict[str, Remark] = {}
+    for told in remarks(log, "node-number") if waited else ():
+        number = told.values.get("node") or told.values["number"]
+        first = host_of.setdefault(number, told)
+        if first.place.host and told.place.host and first.place.host != told.place.host:
+            return suspect(
+                f"{first.place.host} and {told.place.host} were both started as node {number}: the launcher reads "
+                "another setting than the one that was given (NODE_RANK, not RANK), or a command was copied.",
+                [first, told, *waited],
+                confidence="likely",
+                hosts=(told.place.host, first.place.host),
+            )
+    return None
+
+
 def _beyond(log: Log) -> Suspect | None:
     """Return that a rank is not in the world, or that two processes say that they are the same rank."""
     told = remarks(log, "rank-beyond")
     asked = [remark for remark in told if "ranks" in remark.values]
     members = [remark for remark in told if "members" in remark.values]
     over = [remark for remark in members if int(remark.values["member"]) > int(remark.values["members"])]
-    numbers = [(remark.values["global"], remark.values["members"]) for remark in members]
+    numbers = [
+        (remark.values["global"], remark.values["members"], run_of(log, remark.place.line))
+        for remark in members
+    ]
     twice = [remark for remark, number in zip(members, numbers, strict=True) if numbers.count(number) > 1]
     all_twice = bool(twice) and len(twice) == len(members)
     if not (asked or over or all_twice):

@@ -40,7 +40,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "gpu-taken",  # a process says which GPU it uses
-        (r"^(?:\w{1,20}: ?)?Using device (?P<device>\d{1,2}): (?:NVIDIA|Tesla|GeForce|Quadro|AMD)\b",),
+        (
+            r"^(?:\w{1,20}: ?)?Using device (?P<device>\d{1,2}): (?:NVIDIA|Tesla|GeForce|Quadro|AMD)\b",
+            r"\b[Rr]ank:? #?(?P<taker>\d{1,6})\]?:? (?:is )?(?:uses|using|on|runs on|bound to) (?:the )?"
+            r"(?:GPU|device|cuda)(?: ?[:#]| ) ?(?P<number>\d{1,2})\b",
+        ),
         alarms=False,
     ),
     Topic(
@@ -78,6 +82,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"no kernel image is available|not compatible with the current PyTorch installation",
             r"(?:Cuda|HIP) failure(?: \d{1,3})? '?(?:named symbol not found|invalid device function)",
+            r"hipErrorNoBinaryForG(?:pu|PU)\b",
             r"CUDA_ERROR_NO_BINARY_FOR_GPU|unsupported gpu architecture|sm_\d+ is not compatible",
             r"ptxas.{0,40}Value 'sm_\w{1,8}' is not|(?:no|not a) (?:valid|compiled) (?:kernel|cubin|code).{0,40}sm_?\d",
             r"not supported (?:for|on|by) (?:the current|this) GPU|GPUs with compute capability of at least",
@@ -149,7 +154,14 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         at_info=True,
         has_own_cause=True,
     ),
-    Topic("acs", (r"ACSCtl:.{0,40}ReqRedir\+|(?:intel|amd)_iommu=on|ACS (?:is )?enabled",), alarms=False),
+    Topic(
+        "acs",
+        (
+            r"ACSCtl:.{0,40}ReqRedir\+|(?:intel|amd)_iommu=on|ACS (?:is )?enabled",
+            r"Missing \"iommu=pt\" from kernel command line",  # RCCL, init.cc
+        ),
+        alarms=False,
+    ),
     Topic("iommu-fault", (r"DMAR: .{0,120}(?:fault|PTE)|AMD-Vi: .{0,80}IO_PAGE_FAULT|IOMMU.{0,40}fault",)),
     Topic("device-assert", (r"device-side assert triggered|Assertion `.{0,200}` failed",)),
     Topic(

@@ -204,6 +204,15 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         has_own_cause=True,
     ),
     Topic(
+        "node-number",  # of the node itself, by its launcher or a person's command
+        (
+            r"\bnum nodes: \d{1,6}, node rank: (?P<node>\d{1,6})",  # LLaMA-Factory
+            r"[#$>] .{0,200}\b(?:torchrun|torch\.distributed\.\w{3,6}|accelerate launch|launch_server)\b.{0,200}"
+            r"--(?:node|machine)[-_]rank[= ](?P<number>\d{1,6})",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "scan",  # what a person or a scanner itself says
         (r"\bnmap\b|\b(?:vulnerability|security|port)[ -]scan\w*|\bsec-?scan\b|\bmasscan\b",),
         alarms=False,

@@ -23,6 +23,7 @@ PATTERNS = (_CLASS.pattern, _SOMEWHERE.pattern)
 # In a traceback, whose lines are all read, any other name is a class too.
 _LAUNCHER = re.compile(
     r"ChildFailedError|SignalException|CalledProcessError|ProcessExitedException|ProcessRaisedException"
+    r"|UnexpectedStatusException|ExecuteUserScriptError"  # SageMaker's, of the job as a whole
 )
 _AFTER = re.compile(
     r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
@@ -69,6 +70,10 @@ def split(line: str, *, in_traceback: bool) -> tuple[str, str] | None:
     name, message = match["name"], match["message"] or ""
     if name.startswith("nccl"):
         return None  # NCCL's own name of its error, which torch prints below the exception
+    if not in_traceback and name.endswith("Warning"):
+        return (
+            None  # a logger's line, or warnings.warn's: it is raised in a traceback only (`python -W error`)
+        )
     if _CLASS.search(name) or (in_traceback and (message or "." in name)):
         return name, message
     return None

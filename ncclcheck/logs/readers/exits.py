@@ -24,7 +24,7 @@ _MPIRUN = re.compile(
     r"exited (?:on signal (?P<signal>\d{1,2})|\w+)"
 )
 _TEST_DEVICE = re.compile(
-    r"#  ?Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
+    r"# {1,3}Rank\s+(?P<rank>\d+) (?:Group\s+\d+ )?Pid\s+(?P<pid>\d+) on\s+(?P<host>[\w.-]+) device"
 )
 _RUNS_ON = re.compile(
     r"\b(?:[Rr]ank|[Pp]rocess|[Ff]ollower|[Ll]eader|[Ss]lave|[Mm]aster) +\(?(?P<rank>\d{1,6})\)? +"

@@ -57,6 +57,7 @@ class Meanings:
         self.events: list[tuple[Raw, AnyEvent]] = []
         self.dropped = 0
         self.open_tracebacks: dict[Speaker, tuple[int, str]] = {}
+        self._asserted: dict[Speaker, str] = {}
         self._ignored: dict[Speaker, int] = {}
         self._last_errors: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
@@ -225,11 +226,20 @@ class Meanings:
             self.meaning(text, raw, is_info=False)
         if text.startswith('File "') and speaker in self.open_tracebacks:
             self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
+            self._asserted.pop(speaker, None)
+        elif text.startswith("assert "):
+            self._asserted[speaker] = text[:200]  # of an exception that says nothing itself
+
+    def _with_what_was_asserted(self, speaker: Speaker, text: str) -> str:
+        if text.strip() != "AssertionError" or speaker not in self._asserted:
+            return text
+        return f"AssertionError: {self._asserted.pop(speaker)}"
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
         """Every event that a line tells is kept."""
-        text = _GUESSES.split(text, maxsplit=1)[0]
-        speaker, kept = speaker_of(raw.prefix), text[:LONGEST_KEPT]
+        speaker = speaker_of(raw.prefix)
+        text = self._with_what_was_asserted(speaker, _GUESSES.split(text, maxsplit=1)[0])
+        kept = text[:LONGEST_KEPT]
         named = rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
             raw = raw.of_rank(named)

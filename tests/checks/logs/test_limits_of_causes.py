@@ -63,3 +63,92 @@ def test_the_host_that_a_launcher_names_replaces_the_number_of_a_heading() -> No
     )
     assert first(log)[1] == ("1",)
     assert first(f"{log}srun: error: gpu7: task 1: Exited with exit code 1\n")[1] == ("gpu7", "rank 1")
+
+
+def test_a_warning_is_no_rank_that_ended_unless_a_traceback_ends_with_it() -> None:
+    warned = "2025-08-29 18:02:41 WARNING deprecation.py:50 -- DeprecationWarning: `LLMRouter` has been deprecated.\n"
+    assert first(f"{_STEPS}{warned}Training finished\n")[0] == "healthy"
+    raised = 'Traceback (most recent call last):\n  File "t.py", line 3, in main\nUserWarning: bad label\n'
+    assert first(raised)[0] == "rank-exception"
+
+
+def test_an_assertion_without_words_is_told_by_what_it_asserts() -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "t.py", line 3, in next\n    assert {}\nAssertionError\n'
+    )
+    found = explain(log.format("len(batch) == 8"))
+    assert "assert len(batch) == 8" in found.findings[0].summary
+    assert first(log.format("self._shared_tcp_store_server is not None"))[0] == "nccl-or-driver-bug"
+
+
+def test_a_request_that_does_not_fit_is_no_failed_port() -> None:
+    event = "h1:1:2 [0] net_ib.cc:154 NCCL WARN NET/IB : mlx5_1:1 async fatal event{}\n"
+    assert first(event.format(": local catastrophic error"))[0] == "ib-link-or-fabric"
+    assert first(event.format(" on QP (0x73): invalid request local work queue error"))[0] == "undetermined"
+
+
+def test_nodes_that_all_use_sockets_meet_although_one_says_why() -> None:
+    said = "a:1:1 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\na:1:1 [0] NCCL INFO Using network Socket\n"
+    other = "b:2:2 [0] NCCL INFO Using network {}\n^C\n"
+    assert first(said + other.format("IB"))[0] == "stale-config"
+    assert first(said + other.format("Socket"))[0] == "undetermined"
+
+
+def test_two_runs_with_the_same_ranks_are_not_two_tasks_of_one() -> None:
+    ranks = "".join(
+        f"Initializing distributed: GLOBAL_RANK: {rank}, MEMBER: {rank + 1}/2\n" for rank in (0, 1)
+    )
+    run = "me@box:~$ python train.py\n" + ranks
+    assert first(run + ranks + "^C\n")[0] == "world-size-mismatch"
+    assert first(
+        run + "me@box:~$ python train.py --again\n" + ranks + "RuntimeError: Address already in use\n"
+    )[0] != ("world-size-mismatch")
+
+
+def test_two_hosts_that_say_the_same_number_of_a_node_do_not_meet() -> None:
+    node = (
+        "root@{0}:~# NNODES=2 llamafactory-cli train\nMulti-node training enabled: num nodes: 2, node rank: {1}\n"
+        "torch.distributed.DistStoreError: Socket Timeout\n"
+    )
+    assert first(node.format("gpu-a", 0) + node.format("gpu-b", 0)) == (
+        "world-size-mismatch",
+        ("gpu-b", "gpu-a"),
+    )
+    assert first(node.format("gpu-a", 0) + node.format("gpu-b", 1))[0] == "undetermined"
+
+
+def test_gpudirect_on_one_host_only_is_a_cause_and_on_none_it_is_not() -> None:
+    line = "{0}:{1}:9 [0] NCCL INFO Channel 00/0 : {2}[0] -> {3}[0] [send] via NET/IB/0{4}\n"
+    table = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 2.2\n"
+    with_it, without = line.format("a", 1, 0, 1, "/GDRDMA"), line.format("b", 2, 1, 0, "")
+    assert first(with_it + without + table) == ("gdr-unavailable", ("b",))
+    assert first(line.format("a", 1, 0, 1, "") + without + table)[0] == "healthy"
+
+
+def test_ranks_that_say_they_use_one_gpu_are_a_cause_where_nccl_refuses_it() -> None:
+    refused = "[NCCL ERROR]: invalid usage\n"
+    assert first(f" MPI rank 0 uses GPU #0\n MPI rank 1 uses GPU #0\n{refused}")[0] == "duplicate-gpu"
+    assert first(f" MPI rank 0 uses GPU #0\n MPI rank 1 uses GPU #1\n{refused}")[0] != "duplicate-gpu"
+
+
+def test_hosts_of_one_name_are_told_apart_by_what_they_could_not_share() -> None:
+    start = "localhost:{0}:1 [0] NCCL INFO Bootstrap : Using {1}:10.7.7.{0}<0>\n"
+    hosts = start.format(1, "em1") + start.format(2, "eno1")
+    shared = "localhost:1:1 [0] transport/p2p.cu:526 NCCL WARN failed to open CUDA IPC handle : 11 invalid argument\n"
+    assert first(hosts + shared)[0] == "host-hash-collision"
+
+
+def test_processes_of_an_old_nccl_tests_that_measured_apart_are_seen_by_their_ranks() -> None:
+    device = "#   Rank  0 Pid  {0} on  v100-{0} device  0 [0x3b] Tesla V100-PCIE-32GB\n"
+    end = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0\n"
+    assert first(device.format(1) + device.format(2) + end + end)[0] == "world-size-mismatch"
+    assert first(device.format(1) + end + device.format(2) + end)[0] == "healthy"
+
+
+def test_what_rank_0_warned_of_before_all_timed_out_is_not_what_kept_it() -> None:
+    late = (
+        "[rank1]:[E1124 10:00:00.0 x.cpp:616] [Rank 1] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=42, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+    )
+    assert first("Saving checkpoint to /ckpt/7\n" + late)[0] == "slow-rank-timeout"
+    assert first("WARNING: tokenizer package is required to load metrics\n" + late)[0] == "undetermined"
