@@ -194,7 +194,12 @@ def slowness(log: Log) -> tuple[Remark, ...]:
 
 
 def unopened(log: Log) -> tuple[Remark, ...]:
-    """Return NCCL's warnings of an RDMA device that is there and that no process of the host could open."""
+    """Return NCCL's warnings of an RDMA device that is there and that no process of the host could open.
+
+    None for a job of one node by torchrun's own word: it needs no adapter.
+    """
+    if remarks(log, "one-node"):
+        return ()
     opened = {process.host for process in log.processes if process.devices}
     return tuple(
         remark

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.addresses import parsed
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
@@ -90,7 +92,13 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
             explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout", "rank-exception"),
         )
         return
-    yield from _told_loopback(log) or _stale(log) or _head_is_nowhere(log) or _init_at_loopback(log)
+    yield from (
+        _told_loopback(log)
+        or _endpoint_at_loopback(log)
+        or _stale(log)
+        or _head_is_nowhere(log)
+        or _init_at_loopback(log)
+    )
     yield from _unread_endpoint(log)
     yield from _unreached(log, store)
 
@@ -115,6 +123,23 @@ def _told_loopback(log: Log) -> list[Suspect]:
             ),
         )
     ]
+
+
+def _endpoint_at_loopback(log: Log) -> list[Suspect]:
+    """Return the agents of several hosts that were told to meet each at its own machine, and met nobody."""
+    told = [line for line in remarks(log, "rendezvous-endpoint") if is_local(line.values["address"])]
+    hosts = {line.place.host for line in told} - {None}
+    alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
+    if len(hosts) == 1 or len({line.values["port"] for line in told}) != 1 or not (hosts and alone):
+        return []
+    found = suspect(
+        f"torchrun on {len(hosts)} hosts was told to meet at {told[0].values['address']}:{told[0].values['port']}, "
+        "each on its own machine.",
+        [*told, *alone],
+        confidence="likely",
+        explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
+    )
+    return [replace(found, blames_nobody=True)]
 
 
 def _is_no_machine(address: str) -> bool:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks
-from ncclcheck.model.events import Log
+from ncclcheck.model.events import Log, PythonException
 from ncclcheck.model.finding import Fix
 
 _LOADER = ("symbol lookup error", "not found (required by", ": No module named ")  # not raised, but printed
+
+_OF_TORCH = re.compile(r"-packages/torch/")
+# pybind11's word on a call that no signature fits, and Python's on a name that the compiled part lacks
+_UNFIT_CALL = re.compile(
+    r"incompatible (?:constructor|function) arguments|'torch\._C[\w.]{0,40}' has no attribute"
+)
 
 
 @cause(
@@ -44,7 +51,7 @@ def python_env(log: Log) -> Iterator[Suspect]:
     raised = [
         exception
         for exception in exceptions(log)
-        if {"import", "no-nccl-built"}.intersection(exception.topics)
+        if {"import", "no-nccl-built"}.intersection(exception.topics) or _is_of_torchs_parts(exception)
     ]
     raised = [
         exception
@@ -65,3 +72,8 @@ def python_env(log: Log) -> Iterator[Suspect]:
             found,
             hosts=culprits(log, [event.place for event in found]),
         )
+
+
+def _is_of_torchs_parts(exception: PythonException) -> bool:
+    """Return True if torch's Python part called its compiled part wrongly: they are of two versions."""
+    return bool(_OF_TORCH.search(exception.where) and _UNFIT_CALL.search(exception.message))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import behind, culprits, remarks, statuses, timeouts, waits, world_size
+from ncclcheck.checks.logs._reached import reached_by_group
+from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
 from ncclcheck.model.events import (
     CollectiveTimeout,
-    Event,
     GroupStatus,
     Log,
     LogPosition,
@@ -35,8 +35,8 @@ _DESYNC = re.compile(
 _BUSY = re.compile(
     r"\b(?:tokeniz|preprocess|\bMap\b|mapping|sav(?:e|ing)|checkpoint|load(?:ing)?|download|compil|evaluat|generat|"
     r"encod|index|scanning|wrote|assembl|snapshot"
-    r"|\d{1,12} ?[kMGT]?i?B/s\]|shard|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|shuffl|warm)|"
-    r"generating|running tokenizer",
+    r"|\d{1,12} ?[kMGT]?i?B/s\]|shard(?!ing strategy)|prepar|writ(?:e|ing)|upload|convert|copy|build|pack|filter|"
+    r"shuffl|warm)|generating|running tokenizer",
     re.IGNORECASE,
 )
 _DONE = re.compile(  # loading that is over; the length of something, or a command, where no bar is drawn
@@ -145,7 +145,9 @@ def _busy(log: Log, late: Sequence[CollectiveTimeout], busy: Sequence[Words]) ->
         [*(Remark(words.last, words.last_text.strip(), "busy") for words in busy[:2]), *late],
         confidence="likely",
         at=late[0].place,
-        hosts=culprits(log, places or [words.last for words in busy]) or _main(late),
+        hosts=culprits(log, places)
+        if places
+        else (*culprits(log, [words.last for words in busy])[:1], *_main(late)),
     )
 
 
@@ -325,7 +327,7 @@ def _named_by_torch(log: Log) -> Iterator[Suspect]:
 
 def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[Suspect]:
     """Yield the ranks whose collective has a lower number than the one in which all others of the group wait."""
-    for ranks in _reached(log, late):
+    for ranks in reached_by_group(log, late):
         lowest = min(number for number, _ in ranks.values())
         highest = max(number for number, _ in ranks.values())
         first = [event for number, event in ranks.values() if number == lowest]
@@ -359,20 +361,6 @@ def _behind_by_number(log: Log, late: Sequence[CollectiveTimeout]) -> Iterator[S
                 fixes=_STRAGGLER_FIXES,
             )
             return
-
-
-def _reached(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[int, tuple[int, Event]]]:
-    """Return, for each group, the collective that each rank had come to, or at least to the one that it waited in."""
-    reached: dict[str, dict[int, tuple[int, Event]]] = {}
-    for status in statuses(log):
-        if (rank := status.place.rank) is not None:
-            earliest = reached.setdefault(status.group, {})
-            if rank not in earliest or status.enqueued < earliest[rank][0]:
-                earliest[rank] = status.enqueued, status
-    for timeout in late:
-        if timeout.place.rank is not None and timeout.sequence is not None:
-            reached.setdefault(timeout.group, {}).setdefault(timeout.place.rank, (timeout.sequence, timeout))
-    return list(reached.values())
 
 
 def _straggler(log: Log, late: Sequence[RankBehind]) -> Suspect:

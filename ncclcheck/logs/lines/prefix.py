@@ -54,6 +54,10 @@ _VERTEX = re.compile(
 _LISTED = re.compile(
     r"\((?P<host>[\w.-]{1,253}), rank=(?P<rank>\d{1,6}), pid=\d{1,10}(?:, ip=[\w.:]{2,45})?\) ?"
 )
+_SWITCH = re.compile(r"nvidia-nvswitch\d{1,3}: (?=SXid)")  # as the kernel calls it: no host
+_OF_STREAM = re.compile(
+    r"(?P<host>[A-Za-z0-9][\w.-]{0,253}):(?P<local>\d{1,4}) (?:out|err): ?"
+)  # of a node's process
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
 _BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
 _PIPED = re.compile(
@@ -183,14 +187,17 @@ def _of_platform(found: Prefix) -> Prefix | None:
     """Take the label of torchx, Determined, SageMaker, and of launchers that list host, rank and process id."""
     if match := _TORCHX.match(found.message):
         return replace(found, message=found.message[match.end() :])
-    for pattern in (_DETERMINED, _SAGEMAKER, _VERTEX, _LISTED, _MPI_PROCESS):
+    for pattern in (_DETERMINED, _SAGEMAKER, _VERTEX, _LISTED, _OF_STREAM, _MPI_PROCESS):
         if match := pattern.match(found.message):
             told = match.groupdict()
             if pattern is _MPI_PROCESS and (_SOURCE_FILE.search(match["host"]) or not is_name(match["host"])):
                 continue
             rank = int(told["rank"]) if told.get("rank") else found.rank
+            local = int(told["local"]) if told.get("local") else found.local_rank
             rest = found.message[match.end() :]
-            return replace(found, message=rest, rank=rank, host=told.get("host") or found.host)
+            return replace(
+                found, message=rest, rank=rank, local_rank=local, host=told.get("host") or found.host
+            )
     return None
 
 
@@ -228,7 +235,7 @@ def _numbered(found: Prefix) -> Prefix | None:
 
 def _worded(found: Prefix) -> Prefix | None:
     text = found.message
-    if match := _STREAM.match(text):
+    if match := _STREAM.match(text) or _SWITCH.match(text):
         return replace(found, message=text[match.end() :])
     for pattern in (_NODE, _TWO_WORDS, _BRACKET, _PIPED, _WORD):
         match = pattern.match(text)

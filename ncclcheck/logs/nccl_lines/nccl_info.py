@@ -17,6 +17,7 @@ _LONGEST_VALUE = 512
 
 VERSION_PATTERN = r"NCCL version (?P<nccl>\d+\.\d+(?:\.\d+)?)\S*?(?:\+cuda(?P<cuda>[\d.]+))?(?:\s|$)"
 _VERSION = re.compile(VERSION_PATTERN)
+_FIRST_MISREAD = 20  # major number of 2.9, whose code is 20900
 # `Bootstrap : Using eth0:10.0.0.1<0>` up to 2.23, `Bootstrap: Using` since; 2.7 lists `[0]ib0:...`
 _BOOTSTRAP = re.compile(
     r"(?:Bootstrap ?: Using (?:\[0\])?|NET : Using interface )(?P<name>[^\s:]+):(?P<address>\S+?)(?:<\d+>)(?:\s|$)"
@@ -213,4 +214,13 @@ def _named(names: tuple[str, ...], word: str) -> str:
 def version_in(text: str) -> tuple[str, str] | None:
     """NCCL's and CUDA's version of a bare `NCCL version` line, which carries no process."""
     match = _VERSION.search(text)
-    return (match["nccl"], match["cuda"] or "") if match else None
+    return (_as_nccl_says_it(match["nccl"]), match["cuda"] or "") if match else None
+
+
+def _as_nccl_says_it(version: str) -> str:
+    """Return 2.10.3 for 21.0.3, as torch before 1.12 took the code 21003 apart (NCCLUtils.cpp)."""
+    major, _, rest = version.partition(".")
+    minor, _, patch = rest.partition(".")
+    if not (major.isdecimal() and minor.isdecimal() and _FIRST_MISREAD <= int(major) < _FIRST_MISREAD + 10):
+        return version
+    return f"2.{(int(major) - _FIRST_MISREAD) * 10 + int(minor)}.{patch}"

@@ -29,6 +29,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"Duplicate GPU detected ?: rank (?P<first>\d+) and rank (?P<second>\d+)",
             r"Multiple Ranks are using the same (?:GPU|Partition)|Duplicate GPU detected",
+            r"Multiple processes within (?:a )?communication group running on (?:the )?same CUDA device",  # XGBoost
         ),
     ),
     Topic(
@@ -52,6 +53,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"invalid device ordinal|No (?:CUDA|HIP|XPU) GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE",
             r"[Ll]ocal[ _]rank.{0,40}\b(?:larger|greater|exceeds?)\b.{0,20}\bnumber of (?:\w{1,9} )?GPUs",
+            r"\bhipError(?:InvalidDevice|NoDevice)\b",
             r"no CUDA-capable device is detected|Invalid device id|device (?:index|ordinal) .{0,40}out of range",
             (
                 r"no GPUs? (?:were |was )?found|\bnum_gpus\b.{0,80}INTERNAL ASSERT|"
@@ -191,6 +193,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         (
             r"fallen off the bus|GPU is lost|Unable to determine the device handle|GPU requires reset",
             r"\bNV_ERR_RESET_REQUIRED\b",
+            r"HW Exception by GPU node-\d{1,4} \(Agent handle: \w{1,20}\) reason ?: ?GPU Hang",  # ROCr, runtime.cpp
             r"AER: .{0,80}(?:Uncorrect|Fatal)|PCIe Bus Error: severity=(?:Uncorrect|Fatal)",
         ),
         has_own_cause=True,

@@ -252,6 +252,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
                 r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|"
                 r"nv_peer_mem.{0,40}not"
             ),
+            r"^ ?(?:Unable|Failed) to \w{4,10} RDMA \w{4,10}\. ?ERRNO: Bad address",  # perftest, of memory of a GPU
         ),
         alarms=False,
         at_info=True,

@@ -64,6 +64,11 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "rendezvous-endpoint",  # of torchrun's own list of what it was started with
+        (r"\brdzv_endpoint {1,20}: (?P<address>[\w.-]{1,253}):(?P<port>\d{1,5})$",),
+        alarms=False,
+    ),
+    Topic(
         "job-row",  # of sacct, or of `kubectl get pytorchjob`
         (
             (
@@ -202,6 +207,13 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         ),
         alarms=False,
         has_own_cause=True,
+    ),
+    Topic(
+        "one-node",  # torchrun was started for one node alone
+        (
+            r"\btorchrun\b(?!.{0,400}--nnodes[= ](?!1\b)).{0,400}--(?:standalone\b|rdzv[-_]endpoint[= ]localhost:0\b)",
+        ),
+        alarms=False,
     ),
     Topic(
         "node-number",  # of the node itself, by its launcher or a person's command

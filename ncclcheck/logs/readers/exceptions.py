@@ -95,6 +95,6 @@ def kind_of(class_name: str, message: str) -> ExceptionKind:
 
 def _waited(class_name: str, message: str) -> bool:
     """Return True for a timeout that says nothing, or that a process of the job was waited for."""
-    return class_name.endswith(("Timeout", "TimeoutError", "TimeoutException")) and (
-        not message.strip() or _OF_ANOTHER.search(message) is not None
+    return class_name.endswith(("Timeout", "TimeoutError", "TimeoutException", "socket.timeout")) and (
+        message.strip() in ("", "timed out") or _OF_ANOTHER.search(message) is not None
     )

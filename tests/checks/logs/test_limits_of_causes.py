@@ -152,3 +152,63 @@ def test_what_rank_0_warned_of_before_all_timed_out_is_not_what_kept_it() -> Non
     )
     assert first("Saving checkpoint to /ckpt/7\n" + late)[0] == "slow-rank-timeout"
     assert first("WARNING: tokenizer package is required to load metrics\n" + late)[0] == "undetermined"
+
+
+def test_a_call_that_no_signature_fits_is_of_the_installation_only_inside_torch() -> None:
+    raised = (
+        'Traceback (most recent call last):\n  File "{}", line 62, in next_rendezvous\n    multi_tenant=True,\n'
+        "TypeError: __init__(): incompatible constructor arguments. The following argument types are supported:\n"
+    )
+    assert first(raised.format("/env/lib/python3.6/site-packages/torch/distributed/x.py"))[0] == "python-env"
+    assert first(raised.format("/home/me/train.py"))[0] == "rank-exception"
+
+
+def test_agents_of_several_hosts_that_meet_each_at_its_own_machine_meet_nobody() -> None:
+    told = (
+        "srun: error: {0}: task {1}: Exited with exit code 1\n"
+        "{1}: I0904 19:40:12.9 7 torch/distributed/launcher/api.py:208]   rdzv_endpoint      : {2}:15213\n"
+        "{1}: torch.distributed.elastic.rendezvous.api.RendezvousTimeoutError\n"
+    )
+    assert (
+        first(told.format("n07", 0, "localhost") + told.format("n09", 1, "localhost"))[0]
+        == "master-addr-wrong"
+    )
+    assert first(told.format("n07", 0, "n07") + told.format("n09", 1, "n07"))[0] != "master-addr-wrong"
+
+
+def test_an_adapter_that_cannot_be_opened_slows_no_job_of_one_node() -> None:
+    started = "+ torchrun --nproc_per_node=4 {} train.py\n"
+    unopened = "h:1:2 [0] transport/net_ib.cc:240 NCCL WARN NET/IB : Unable to open device mlx5_3\n"
+    rest = f"{unopened}{_STEPS}Training completed\n"
+    assert first(started.format("--standalone") + rest)[0] == "healthy"
+    assert first(started.format("--nnodes=2 --rdzv-endpoint=h:1") + rest)[0] == "rdma-userspace-missing"
+
+
+def test_a_request_that_an_engine_puts_back_is_no_preempted_job() -> None:
+    served = 'INFO: Uvicorn running on http://0.0.0.0:8000\nINFO: 10.0.0.1:1 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    put_back = (
+        "WARNING 07-20 17:31:41 scheduler.py:1089] group cmpl-6c is preempted by PreemptionMode.RECOMPUTE\n"
+    )
+    assert first(served + put_back + served)[0] == "healthy"
+    assert first(served + "job 17 was preempted\n")[0] == "undetermined"
+
+
+def test_a_switch_in_the_kernels_log_is_no_host() -> None:
+    log = "root@h6:~# dmesg\n[Mon Feb  2 22:52:45 2026] nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 12028, Fatal\n"
+    assert first(log) == ("gpu-hardware", ("h6",))
+
+
+def test_what_one_process_of_a_node_writes_behind_its_label_is_its_exception() -> None:
+    log = "h-017:0 err: Traceback (most recent call last):\nh-017:0 err: RuntimeError: Triton Error: bad context\n"
+    slug, hosts = first(log)
+    assert (slug, hosts[0]) == ("rank-exception", "h-017")
+
+
+def test_a_server_that_a_node_does_not_reach_is_the_cause_of_the_timeouts_above_it() -> None:
+    raised = (
+        "Traceback (most recent call last):\nsocket.timeout: timed out\n\nDuring handling of the above exception, "
+        "another exception occurred:\n\nTraceback (most recent call last):\nrequests.exceptions.ConnectionError: "
+        "HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded with url: /api/models/x\n"
+    )
+    assert first(raised)[0] == "data-or-file-missing"
+    assert first(f"{raised}retrying\n{_STEPS}Training completed\n")[0] == "healthy"

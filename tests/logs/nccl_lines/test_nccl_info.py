@@ -110,3 +110,17 @@ def test_channels_are_bounded() -> None:
 def test_a_bare_version_line() -> None:
     assert version_in("NCCL version 2.21.5+cuda12.4") == ("2.21.5", "12.4")
     assert version_in("no version") is None
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("21.0.3", "2.10.3"),
+        ("20.9.6", "2.9.6"),
+        ("2.10.3", "2.10.3"),
+        ("2.30.7", "2.30.7"),
+        ("2.4.8", "2.4.8"),
+    ],
+)
+def test_a_version_that_an_old_torch_took_apart_wrongly_is_nccls_own(said: str, version: str) -> None:
+    assert version_in(f"unhandled system error, NCCL version {said}") == (version, "")

@@ -1,0 +1,30 @@
+"""How far each rank of a group had come when the ranks timed out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncclcheck.checks.logs._view import statuses
+from ncclcheck.model.events import CollectiveTimeout, Event, GroupStatus, Log
+
+
+def reached_by_group(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[int, tuple[int, Event]]]:
+    """Return, for each group, the collective that each rank had come to, or at least to the one that it waited in."""
+    reached: dict[str, dict[int, tuple[int, Event]]] = {}
+    for status in statuses(log):
+        if (rank := status.place.rank) is not None:
+            earliest = reached.setdefault(status.group, {})
+            if rank not in earliest or status.enqueued < earliest[rank][0]:
+                earliest[rank] = status.enqueued, status
+    for timeout in late:
+        rank, sequence = timeout.place.rank, timeout.sequence
+        if rank is not None and sequence is not None:
+            of_rank = {status.group for status in statuses(log) if _is_at(status, rank, sequence)}
+            group = of_rank.pop() if len(of_rank) == 1 else timeout.group
+            reached.setdefault(group, {}).setdefault(rank, (sequence, timeout))
+    return list(reached.values())
+
+
+def _is_at(status: GroupStatus, rank: int, sequence: int) -> bool:
+    """Return True if the status is of the group in which the rank waited: torch's line of the timeout names none."""
+    return status.place.rank == rank and status.completed < sequence <= status.enqueued
