@@ -100,7 +100,7 @@ class Meanings:
         """Take a line of torch, Python, the launcher, the kernel or the program itself."""
         raw = self._of_its_section(self._with_its_class(raw))
         speaker, message = speaker_of(raw.prefix), self._with_its_connection(raw)
-        if self._is_last_error(speaker, message, raw):
+        if self._is_last_error(speaker, message, raw) or self._is_status(raw):
             return
         self._lend(raw)
         self._shell.read(message, raw.number)
@@ -166,10 +166,7 @@ class Meanings:
     def in_traceback(self, raw: Raw) -> bool:
         """Return True if the line is part of a traceback: a frame, or the exception that ends it."""
         self._forget_old(raw.number)
-        status = self._shell.status(raw.prefix.message, raw.number)
-        if status is not None:
-            self.meaning(f"exit code: {status}", raw, is_info=False)
-            self.keep(raw, WorkerExit(raw.place(), raw.prefix.message, status))
+        if self._is_status(raw):
             return True
         raw = self._with_its_class(raw)
         speaker, message = speaker_of(raw.prefix), raw.prefix.message
@@ -184,6 +181,16 @@ class Meanings:
             return False
         self.meaning(message, raw, is_info=False)
         self.open_tracebacks.pop(speaker, None)
+        return True
+
+    def _is_status(self, raw: Raw) -> bool:
+        """Take the exit status that the shell was asked for."""
+        word, message = raw.prefix.word, raw.prefix.message  # `exit: 0` is no line of a speaker named exit
+        status = self._shell.status(f"{word}: {message}" if word else message, raw.number)
+        if status is None:
+            return False
+        self.meaning(f"exit code: {status}", raw, is_info=False)
+        self.keep(raw, WorkerExit(raw.place(), raw.prefix.message, status))
         return True
 
     def _forget_old(self, number: int) -> None:
