@@ -14,10 +14,11 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from ncclcheck.logs.lines.last_words import LastWords
 from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
-from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, is_prompt, kind_of
+from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
@@ -46,7 +47,10 @@ _A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
-_RANK_ZERO = re.compile(rb"# {1,3}Rank {1,6}0 ").search  # of nccl-tests
+# Each of these tells another thing, however alike they are: the first rank of nccl-tests, a pod of a list
+_IS_NO_REPETITION = re.compile(
+    rb"# {1,3}Rank {1,6}0 |^[a-z0-9][a-z0-9. -]{2,320} \d{1,3}/\d{1,3} {1,12}[A-Z]\w"
+).search
 _LEVEL = b"NCCL "
 _BANNER = b"NCCL version "
 _INFO = b"INFO "
@@ -74,8 +78,7 @@ class Collector:
         # the last lines of each file that only a program at work writes, and those of this file
         self._works: dict[str, tuple[int, ...]] = {}
         self._work: deque[int] = deque(maxlen=RECENT)
-        # the last line of this file with words that no line before it had, its last at all, and those of all files
-        self._new = self._last = (0, b"")
+        self._last_words = LastWords()
         self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
         self._speakers = Speakers()
@@ -116,12 +119,7 @@ class Collector:
         if self._work:
             self._works[self._file] = tuple(self._work)
             self._work.clear()
-        prompt = self._last if is_prompt(self._last[1]) else (0, b"")
-        for topic, (number, line) in (("new-words", self._new), ("at-prompt", prompt)):
-            if number:
-                text = parse_prefix(line[:LONGEST_KEPT].decode("utf-8", "replace")).message
-                self._news.append(Remark(LogPosition(self._file, number), text, topic))
-        self._new = self._last = (0, b"")
+        self._news += self._last_words.end(self._file)
 
     def note_unread(self, name: str, why: str) -> None:
         """Note why the last file was not read to its end."""
@@ -181,9 +179,7 @@ class Collector:
                 self._of_no_known_shape(line, shape)
             is_expecting = self._meanings.is_expecting
         self._number = number
-        self._last = next(
-            ((number - at, line) for at, line in enumerate(reversed(lines)) if line.strip()), self._last
-        )
+        self._last_words.take_last_of(lines, number)
 
     def _of_no_known_shape(self, line: bytes, shape: int) -> None:
         """Take a line that is not NCCL's, and of a shape that was not met, or that may mean something here."""
@@ -225,7 +221,7 @@ class Collector:
             return NO_WORDS  # a label without words
         kind = kind_of(line)
         if kind == WORDS and _A_WORD(line):
-            self._new = (self._number, line)
+            self._last_words.take_new(line, self._number)
         return kind
 
     def _spoken(self, line: bytes, kind: int, shape: int) -> None:
@@ -285,7 +281,7 @@ class Collector:
         """Take a line that is not NCCL's own; of a shape that meant nothing to any reader it is an ordinary one."""
         shape = shape_of(line[:1024], self._file, speaker_of(line))
         # Of a table of ranks only the first tells which process wrote it, and a log may hold many tables.
-        if self._said.is_one_more(shape) and not _RANK_ZERO(line):
+        if self._said.is_one_more(shape) and not _IS_NO_REPETITION(line):
             if (kind := self._meant_nothing.get(shape)) is not None:
                 self._spoken(line, kind, shape)
             return

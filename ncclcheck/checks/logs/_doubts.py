@@ -2,7 +2,7 @@
 
 A log is fine where its job said that it finished, or was at work at its last line, and nobody who kept the log had a
 question: no command that looks at the machine, no faster way that was asked for and not taken, no words after the
-work that are like none before them.
+work that are like none before them. What a tracker tells at its end is the program's, and new only if it never closes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,19 @@ import re
 
 from msgspec import Struct
 
-from ncclcheck.checks.logs._job_rows import rows_of_failure
+from ncclcheck.checks.logs._job_rows import pod_rows, pods_completed, pods_failed, rows_of_failure
 from ncclcheck.checks.logs._view import remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched, successes
+from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
+from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.model.events import Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
+_COUNTED = re.compile(
+    r"\b(?:step|iter(?:ation)?|epoch)s?[ :=#\[(]{0,4}(?P<done>\d{1,9}) {0,2}(?:/|of) {0,2}(?P<all>\d{1,9})",
+    re.IGNORECASE,
+)
+_NEAR_THE_END = 0.9  # programs count from 0 or from 1, and tell every tenth step
+_ASKS_THE_KERNEL = re.compile(r"[$#>%] (?:sudo )?(?:dmesg|journalctl)\b")
 _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
     r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
 )
@@ -40,7 +47,8 @@ def doubts(log: Log) -> Doubt | None:
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
                 ("Kubernetes lists the job as failed", rows_of_failure(log)),
-                ("the progress bar stands before its end, and the shell asks for a command", _left(log)),
+                ("Kubernetes lists a pod of the job as failed", pods_failed(log)),
+                ("the progress stands before its end, and the program is over", _left(log)),
             )
             if lines
         ),
@@ -50,7 +58,7 @@ def doubts(log: Log) -> Doubt | None:
 
 def _looked_at(log: Log) -> tuple[Event, ...]:
     """Return the looks at the machine, but for those before a program was started that then ended well."""
-    looks = remarks(log, "inspected")
+    looks = [look for look in remarks(log, "inspected") if not _is_after_success(log, look)]
     starts = [start.place for start in launched(log)]
     ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
@@ -61,6 +69,13 @@ def _looked_at(log: Log) -> tuple[Event, ...]:
             for start in starts[-1:]  # what was started last has ended well
             for end in ends[-1:]
         )
+    )
+
+
+def _is_after_success(log: Log, look: Remark) -> bool:
+    """Return True if only the kernel's log is read, where errors stand, after the word that the job succeeded."""
+    return _ASKS_THE_KERNEL.search(look.text) is not None and any(
+        told.place.file == look.place.file and told.place.line < look.place.line for told in successes(log)
     )
 
 
@@ -76,16 +91,23 @@ def _unheard(log: Log) -> tuple[Event, ...]:
     """Return the last ordinary line, where only work speaks for the job and the line is new and comes after it."""
     if successes(log) or any(closes_the_job(end) for end in ends_of_job(log)):
         return ()
-    parts: dict[str, int] = {}
-    for end in ends_of_job(log):
-        parts[end.place.file] = end.place.line
+    last = {file: max(lines) for file, lines in log.works.items() if lines}
+    for end in (*ends_of_job(log), *(pod_rows(log) if pods_completed(log) else ())):
+        last[end.place.file] = max(end.place.line, last.get(end.place.file, 0))
     return tuple(
         line
-        for line in log.news
-        if line.topic == "new-words"
-        and (log.works.get(line.place.file) or line.place.file in parts)
-        and line.place.line > max((*log.works.get(line.place.file, ()), parts.get(line.place.file, 0)))
+        for line in (*log.news, *pod_rows(log))
+        if line.place.line > last.get(line.place.file, line.place.line)
+        and _may_be_trouble(log, line, last[line.place.file])
     )
+
+
+def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
+    """Return True for new words, those of a tracker that did not close its run, and a pod that is not at work."""
+    if line.topic == "tracker-words":
+        closed = (end.place for end in remarks(log, "tracker-closed"))
+        return not any(end.file == line.place.file and end.line > last for end in closed)
+    return line.topic == "new-words" or (line.topic == "pod-row" and line.values["state"] != "Running")
 
 
 def _unfinished(log: Log) -> tuple[Event, ...]:
@@ -103,10 +125,11 @@ def _unfinished(log: Log) -> tuple[Event, ...]:
 
 
 def _left(log: Log) -> tuple[Event, ...]:
-    """Return the shell's prompts at the end of a file whose last words are an unfinished bar."""
-    if remarks(log, "finished"):
+    """Return the shell's prompts at the end of a file whose last words are an unfinished bar, and a tracker's end."""
+    if not all(map(is_of_a_part, remarks(log, "finished"))):
         return ()
-    last = {words.last.file: words for words in sorted(log.words, key=lambda words: words.last.line)}
+    spoken = [words for words in log.words if not is_of_tracker(words.last_text.encode())]
+    last = {words.last.file: words for words in sorted(spoken, key=lambda words: words.last.line)}
     undone = {file: words for file, words in last.items() if _UNDONE.search(words.last_text)}
     return (
         *(line for line in log.news if line.topic == "at-prompt" and line.place.file in undone),
@@ -115,4 +138,17 @@ def _left(log: Log) -> tuple[Event, ...]:
             for words in undone.values()
             if _PROMPT_AT_END.search(words.last_text)
         ),
+        *(
+            line
+            for line in remarks(log, "tracker-closed")
+            if (words := last.get(line.place.file)) is not None
+            and words.last.line < line.place.line
+            and (line.place.file in undone or _is_far_from_its_end(words.last_text))
+        ),
     )
+
+
+def _is_far_from_its_end(text: str) -> bool:
+    """Return True if a program counts its steps, and was not near the last one."""
+    match = _COUNTED.search(text)
+    return match is not None and int(match["done"]) < _NEAR_THE_END * int(match["all"])

@@ -91,6 +91,8 @@ def lines_of_record(line: bytes) -> Iterator[bytes]:
         (*_MESSAGES, *_TEXTS, *(key for key, value in record.items() if _TRACEBACK in str(value)))
     )
     found = [record[key] for key in keys if isinstance(record.get(key), str)]
+    if found and level == "INFO" and "fields" in record and isinstance(record.get("target"), str):
+        found[0] = f"INFO {record['target']}: {found[0]}"  # as Rust's tracing writes it in plain text
     if found and level in _TOLD_LEVELS and len(found) == 1 and _TRACEBACK not in str(found[0]):
         found[0] = f"[{level}] {found[0]}"
     count = 0

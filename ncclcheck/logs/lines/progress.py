@@ -37,6 +37,12 @@ _PROMPT = re.compile(
     rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
     rb"(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$"
 )
+# Of a tracker, which says at the end what the program had told it: W&B, Comet, MLflow
+_TRACKER = re.compile(
+    rb"(?:^|[\s:>\])])(?:wandb: |COMET INFO: )"
+    rb"|^(?:[^\x00-\x7f]{1,8} )?View (?:run .{1,60}|experiment) at: ?http"
+)
+_LABELS_AND_NAME = 160  # bytes at the start of a line
 _TROUBLE = re.compile(
     rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
     rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
@@ -50,6 +56,11 @@ def is_progress(line: bytes) -> bool:
     return _PROGRESS.search(end) is not None and _TROUBLE.search(end) is None
 
 
+def is_of_tracker(line: bytes) -> bool:
+    """Return True for a line of a tracker: its losses and steps were reached before, and are told once more."""
+    return _TRACKER.search(line[:_LABELS_AND_NAME]) is not None
+
+
 def is_prompt(line: bytes) -> bool:
     """Return True for a shell's prompt without a command: what ran before it is over."""
     return _PROMPT.search(line) is not None
@@ -59,4 +70,4 @@ def kind_of(line: bytes) -> int:
     """Return NO_WORDS, WORDS or WORKS."""
     if line[-4:] in _RULES or _STACK(line) or is_prompt(line):
         return NO_WORDS
-    return WORKS if is_progress(line) else WORDS
+    return WORKS if is_progress(line) and not is_of_tracker(line) else WORDS

@@ -59,8 +59,12 @@ _TABLE: tuple[tuple[str, str], ...] = (
         "NCCL's own monitoring, which no collective depends on",
     ),
     (
-        r"^wandb: (?:Find logs at|Synced|View |Run (?:summary|history|finished))",
+        r"^wandb: (?:Find (?:user )?logs|Synced|(?:[^\w\s]{1,4} )?View |Run (?:summary|history|finished))",
         "the tracker says where it keeps the run",
+    ),
+    (
+        r"^COMET INFO: (?:Please wait for|Waiting for|Uploading|The Python SDK has)",
+        "the tracker uploads what the program told it",
     ),
     (
         r"The caller indicates that this is not a failure",

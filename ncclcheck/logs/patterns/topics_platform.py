@@ -34,6 +34,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:status|code):? 0\b"
             ),
             r"^exit (?:code|status):? 0$|\brecord state: \S{1,80} = SUCCESS$",
+            r"=== Run \(ID '\w{1,64}'\) succeeded ===",  # of MLflow, which started the program
             r"\b(?:state|phase|status)[\"']?[:=] ?[\"']?(?:Succeeded|COMPLETED)\b",
         ),
         alarms=False,
@@ -79,6 +80,20 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             ),
             r"^(?P<job>[a-z0-9][\w.-]{1,80}) {2,60}(?P<state>Succeeded|Failed|Running|Created|Pending|"
             r"Restarting|Suspended|Terminating|Unknown) {2,60}(?:\d{1,5}[smhd]){1,3}\s*$",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "pod-row",  # of `kubectl get pods`
+        (
+            r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +(?P<ready>\d{1,3}/\d{1,3}) +"
+            r"(?P<state>Completed|Succeeded|Running|Pending|ContainerCreating|PodInitializing|Terminating|"
+            r"Init:\S{1,40}) +"
+            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)",
+            r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +(?P<ready>\d{1,3}/\d{1,3}) +"
+            r"(?P<state>Error|Failed|Evicted|Unknown|NotReady|OOMKilled|CrashLoopBackOff|NodeLost|ErrImagePull|StartError|"
+            r"ImagePullBackOff|ContainerStatusUnknown|Unexpected\w{1,30}|\w{1,30}(?:Config|Container)Error) +"
+            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)",
         ),
         alarms=False,
     ),

@@ -245,12 +245,22 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"^\s*\d{1,12}(?:[_+.]\S{0,20})?[ |](?:.{0,200}[ |])?(?:FAILED|NODE_FAIL|TIMEOUT|CANCELLED|BOOT_FAIL|"
                 r"DEADLINE|PREEMPTED|OUT_OF_ME\w*)[ |+].{0,200}(?<![\d:])\d{1,3}:\d{1,3}(?![\d:])"  # a row of sacct
             ),
-            r"\brecord state: \S{1,80} = FAILURE$",
+            r"\brecord state: \S{1,80} = FAILURE$|=== Run \(ID '\w{1,64}'\) failed ===",
+            r"\bProgram failed with code [1-9]|W&B process to finish.{0,20}\(failed [1-9]",
             r"\bkilled after \d+ ?s\b|^\S+ FAILED$",
             r"(?:^|: )FAIL(?:ED)?\b(?! to)|CANCELLED AT|Job (?:aborted|failed)",
             r"terminate called after throwing|MPI_ABORT",
         ),
         ends_the_job=True,
+    ),
+    Topic(
+        "tracker-closed",  # by a program that ends by itself, whether it did all that it should or not
+        (
+            r"^wandb: (?:[^\w\s]{1,4} )?(?:View (?:run|project|sweep)\b|Synced \S|Find (?:user )?logs\b|You can sync)",
+            r"COMET INFO: .{0,40}Experiment Summary$",
+            r"\bView (?:run .{1,120}|experiment) at: ?http",  # of MLflow
+        ),
+        alarms=False,
     ),
     Topic(
         "finished",
@@ -271,13 +281,19 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d",
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
+            r"^(?:=+ )?(?!.{0,80}(?:failed|error))\d{1,6} passed\b.{0,80} in \d{1,6}\.\d{1,2}s\b",
+            r"\bProgram ended successfully\b|W&B process to finish.{0,20}\(success\)",  # of W&B
             r"\bNCCL(?: with \w{1,20} \w{1,20})? is successful!",  # of vLLM's script that tries NCCL
-            r"\bShard ready in \d",  # of text-generation-inference
+            # of text-generation-inference
+            r"\bShard ready in \d|text_generation_router\S{0,60}: (?:\S{1,80}: )?Connected$",
+            r"\bDummy health check server started\b",  # of SGLang: all nodes but the first
+            r"\bDeployed app '[\w.-]{1,80}' successfully|\bApplication '[\w.-]{1,80}' is ready at http",  # of Ray
+            r"\bserver is listening on https?://\S{1,80} - starting the main loop",  # of llama.cpp
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)|\b200 OK\b",
-            r"\bStarted (?:GRPCInference|HTTP)Service\b|- Destroy COMPLETE\b",
+            r"\bStarted (?:GRPCInferenceService|HTTPService|Metrics Service)\b|- Destroy COMPLETE\b",
         ),
         alarms=False,
     ),

@@ -89,3 +89,92 @@ def test_a_job_that_finished_in_another_file_was_not_started_again() -> None:
     collector.read("rank0.log", batches([f"{STEPS}{END}".encode()]))
     collector.read("shell.log", batches([("\n" * 50 + "$ torchrun --nproc-per-node 8 train.py\n").encode()]))
     assert not _unfinished(collector.log())
+
+
+POD = "bert-worker-0:7:8 [0] NCCL INFO comm 0x1 rank 0 nranks 1 cudaDev 0 busId 1e0 - Init COMPLETE\n"
+ODD = "moru tibano feke\n"
+
+
+def test_pods_that_completed_end_the_job_and_one_that_failed_raises_a_doubt() -> None:
+    row = "$ kubectl get pods\nbert-worker-0   0/1   {}   0   41m\n"
+    assert outcome(POD + STEPS + ODD + row.format("Completed")) == "healthy"
+    assert outcome(POD + STEPS + ODD + row.format("Running")) == "undetermined"
+    assert outcome(POD + STEPS + END + row.format("Error")) == "undetermined"
+    assert outcome(POD + STEPS + ODD + row.format("Completed") + "feke moru\n") == "undetermined"
+    # without its heading a row is no words, but leaves open how the job ended
+    assert outcome(STEPS + "bert-worker-0   0/1   Error   0   41m\n") == "undetermined"
+
+
+@pytest.mark.parametrize(
+    "asked", ["$ echo $?\n{}\n", '$ echo "exit: $?"\nexit: {}\n', "$ echo ${{PIPESTATUS[0]}}\n{}\n"]
+)
+def test_exit_status_0_ends_the_job_and_another_one_is_a_failure(asked: str) -> None:
+    assert outcome(f"$ torchrun t.py\n{STEPS}{ODD}" + asked.format(0)) == "healthy"
+    assert outcome(f"$ torchrun t.py\n{STEPS}{ODD}" + asked.format(1)) == "undetermined"
+
+
+def test_exit_status_0_of_another_command_ends_no_job() -> None:
+    assert outcome(f"$ torchrun t.py | tee log\n{STEPS}{ODD}$ echo $?\n0\n") == "undetermined"
+    assert outcome(f"$ torchrun t.py\n{STEPS}{ODD}$ cat log\n$ echo $?\n0\n") == "undetermined"
+
+
+def test_after_exit_status_0_the_kernels_log_may_be_read_and_no_network_looked_at() -> None:
+    ended = f"$ torchrun t.py\n{STEPS}$ echo $?\n0\n"
+    assert outcome(f"{ended}$ dmesg -T | tail -n 4\n") == "healthy"
+    assert outcome(f"{ended}$ ibstat mlx5_0\n") == "undetermined"
+    assert outcome(f"{STEPS}{END}$ dmesg -T | tail -n 4\n") == "undetermined"
+
+
+RUN = "wandb: Run summary:\nwandb:     acc 0.9\nwandb: Synced 5 W&B file(s)\n"
+COMET = "COMET INFO: Comet.ml Experiment Summary\nCOMET INFO:   Data:\nCOMET INFO: Uploading 3 metrics\n"
+MLFLOW = "View run elk at: http://mlflow/#/runs/0b\n"
+
+
+@pytest.mark.parametrize("closing", [RUN, COMET, MLFLOW])
+def test_a_tracker_that_closes_its_run_after_the_work_raises_no_doubt(closing: str) -> None:
+    assert outcome(STEPS + closing) == "healthy"
+    # it hides no words of the program, and is printed too where the program left early
+    assert outcome(STEPS + ODD + closing) == "undetermined"
+    assert outcome(f"{STEPS} 38%|###  | 38/100 [01:00<01:30, 1.66s/it]\n{closing}") == "undetermined"
+    assert outcome(f"step 100/3000 loss 1.9\n{STEPS}step 600/3000 loss 1.8\n{closing}") == "undetermined"
+
+
+def test_a_tracker_that_does_not_close_its_run_leaves_it_open() -> None:
+    assert outcome(f"{STEPS}wandb: Waiting for W&B process to finish... \n") == "undetermined"
+
+
+@pytest.mark.parametrize(
+    ("well", "badly"),
+    [
+        ("wandb: Program ended successfully.\n", "wandb: Program failed with code 1.\n"),
+        (
+            "wandb: Waiting for W&B process to finish... (success).\n",
+            "wandb: Waiting for W&B process to finish... (failed 1).\n",
+        ),
+        (
+            "INFO mlflow.projects: === Run (ID '0b6c2f') succeeded ===\n",
+            "ERROR mlflow.cli: === Run (ID '0b6c2f') failed ===\n",
+        ),
+        ("2 passed, 1 warning in 87.20s (0:01:27)\n", "1 failed, 1 passed in 87.20s (0:01:27)\n"),
+    ],
+)
+def test_who_started_or_watched_the_program_says_how_it_ended(well: str, badly: str) -> None:
+    assert outcome(STEPS + ODD + well) == "healthy"
+    assert outcome(STEPS + ODD + badly) == "undetermined"
+
+
+@pytest.mark.parametrize(
+    "ready",
+    [
+        "INFO text_generation_router::server: router/src/server.rs:2464: Connected",
+        '{"level":"INFO","fields":{"message":"Connected"},"target":"text_generation_router"}',
+        "[2025-10-08 10:04:17] Dummy health check server started in background thread at 0.0.0.0:30000",
+        'I0412 10:11:12.431415 1 http_server.cc:320] "Started Metrics Service at 0.0.0.0:8002"',
+        "INFO api.py:1224 -- Deployed app 'default' successfully.",
+        "main: server is listening on http://127.0.0.1:8080 - starting the main loop",
+    ],
+)
+def test_a_server_that_is_ready_works_until_it_says_something_new(ready: str) -> None:
+    assert outcome(f"warming up\n{ready}\n") == "healthy"
+    assert outcome(f"warming up\n{ready}\n{ODD}") == "undetermined"
+    assert outcome("warming up\nConnected\n") != "healthy"

@@ -79,3 +79,9 @@ def test_a_json_record_tells_its_host_and_level_and_a_traceback_under_any_key() 
         rb'{"host": "node-b", "msg": "failed", "my_exc": "Traceback (most recent call last):\nValueError: x"}'
     )
     assert b"[pod/node-b] ValueError: x" in list(lines_of_record(record))
+
+
+def test_a_record_of_rusts_tracing_keeps_its_target_as_in_plain_text() -> None:
+    record = b'{"level":"%b","fields":{"message":"Connected"},"target":"text_generation_router"}'
+    assert list(lines_of_record(record % b"INFO")) == [b"INFO text_generation_router: Connected"]
+    assert list(lines_of_record(record % b"ERROR")) == [b"[ERROR] Connected"]

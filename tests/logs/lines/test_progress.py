@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.logs.lines.progress import NO_WORDS, WORDS, WORKS, is_progress, kind_of
+from ncclcheck.logs.lines.progress import NO_WORDS, WORDS, WORKS, is_of_tracker, is_progress, kind_of
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,23 @@ def test_words_a_start_or_trouble_show_none(line: bytes) -> None:
 )
 def test_tables_and_stacks_have_no_words_of_the_program(line: bytes, kind: int) -> None:
     assert kind_of(line) == kind
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"wandb: train/loss 0.413",
+        b"wandb:     step 3000",
+        b"[1,0]<stderr>:wandb: epoch 3",
+        b"COMET INFO:     loss [50]    : (0.413, 0.913)",
+        "\N{RUNNER} View run elk-12 at: http://mlflow/#/runs/0b6c".encode(),
+    ],
+)
+def test_what_a_tracker_tells_is_no_work(line: bytes) -> None:
+    assert is_of_tracker(line)
+    assert kind_of(line) == WORDS
+
+
+@pytest.mark.parametrize("line", [b"loss 0.413", b"step 3 logged to wandb: loss 0.4", b"comet: step 3"])
+def test_what_a_program_tells_is_not_the_trackers(line: bytes) -> None:
+    assert kind_of(line) == (WORDS if is_of_tracker(line) else WORKS)

@@ -1,0 +1,42 @@
+"""What a file says last: its last words that no line before had, those of a tracker, and a shell's prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncclcheck.logs.lines.prefix import parse as parse_prefix
+from ncclcheck.logs.lines.progress import is_of_tracker, is_prompt
+from ncclcheck.model.events import LogPosition, Remark
+
+_LONGEST = 600  # of a line that is kept
+_NONE = (0, b"")
+
+
+class LastWords:
+    """Takes the lines of one file; what a tracker tells at its end the program had told it, so it is not new."""
+
+    def __init__(self) -> None:
+        self._new = self._of_tracker = self._last = _NONE
+
+    def take_new(self, line: bytes, number: int) -> None:
+        """Take an ordinary line of a shape that no line before it had."""
+        if is_of_tracker(line):
+            self._of_tracker = (number, line)
+        else:
+            self._new = (number, line)
+
+    def take_last_of(self, lines: Sequence[bytes], number: int) -> None:
+        """Take lines of which the last has that number: the last one that is not empty may be the last of the file."""
+        self._last = next(
+            ((number - at, line) for at, line in enumerate(reversed(lines)) if line.strip()), self._last
+        )
+
+    def end(self, file: str) -> Iterator[Remark]:
+        """Yield what the file said last, and forget it."""
+        prompt = self._last if is_prompt(self._last[1]) else _NONE
+        told = (("new-words", self._new), ("tracker-words", self._of_tracker), ("at-prompt", prompt))
+        for topic, (number, line) in told:
+            if number:
+                text = parse_prefix(line[:_LONGEST].decode("utf-8", "replace")).message
+                yield Remark(LogPosition(file, number), text, topic)
+        self._new = self._of_tracker = self._last = _NONE
