@@ -46,7 +46,7 @@ PATTERNS = (
     r"\|& tee ",
     r"pipefail",
     r"\b(?:exit|status|code|rc=|rc:)",
-    *(f"{re.escape(sign)} {re.escape(other)}" for sign in "$#>%" for other in _OTHERS),
+    *(f"{re.escape(sign)} {re.escape(command)}" for sign in "$#>%" for command in _OTHERS),
 )
 _HIGHEST = 255
 _Command: TypeAlias = Literal["job", "piped", "background", "other"]
