@@ -28,6 +28,16 @@ _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program 
     r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
 )
 
+# What a program prints of what it found or kept, once it is done with a part: a number with its name, or its own word
+_IS_A_RESULT = re.compile(
+    r"^[\s{[]*(['\"])[\w/ .@-]{1,80}\1: ?-?\d[\d.e+-]{0,20},?[\s}\]]*$|"
+    r"\b(?:sav(?:e|ed|ing) (?:the )?(?:best|final|last|model)|"
+    r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
+    r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
+    r"no improvements?|results? saved)\b",
+    re.IGNORECASE,
+)
+
 
 class Doubt(Struct, frozen=True):
     """Why a log is not called fine, and the lines that say so."""
@@ -107,7 +117,9 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
     if line.topic == "tracker-words":
         closed = (end.place for end in remarks(log, "tracker-closed"))
         return not any(end.file == line.place.file and end.line > last for end in closed)
-    return line.topic == "new-words" or (line.topic == "pod-row" and line.values["state"] != "Running")
+    if line.topic == "new-words":
+        return _IS_A_RESULT.search(line.text) is None
+    return line.topic == "pod-row" and line.values["state"] != "Running"
 
 
 def _unfinished(log: Log) -> tuple[Event, ...]:

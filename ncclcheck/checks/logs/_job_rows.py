@@ -115,9 +115,13 @@ def _by_kubernetes(log: Log, rows: list[Remark]) -> list[Remark]:
 
 
 def _by_slurm(rows: list[Remark]) -> list[Remark]:
-    """Return the rows of the newest job itself, if neither it nor one of its steps is in another state."""
+    """Return the rows of the newest job itself, if neither it nor one of its steps is in another state.
+
+    Of a part that was requeued (`sacct --duplicates`) the last row counts.
+    """
     newest = max((int(row.values["slurm"]) for row in rows), default=0)
-    of_job = [row for row in rows if int(row.values["slurm"]) == newest]
+    of_part = {row.values.get("part", ""): row for row in rows if int(row.values["slurm"]) == newest}
+    of_job = list(of_part.values())
     if any(row.values["ended"] != "COMPLETED" for row in of_job):
         return []
     return [row for row in of_job if "." not in row.values.get("part", "")]

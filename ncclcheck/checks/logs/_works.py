@@ -26,7 +26,7 @@ _BEGINS = re.compile(
 # A server that is ready, or that answered, goes on; so may a program after its tracker has closed the run.
 _SERVES = re.compile(
     r"HTTP/1|\b200 OK\b|throughput|startup complete|[Rr]unning on|fired up|Started \w+ ?Service|Shard ready|"
-    r": Connected$|health check server|Deployed app|is ready at http|starting the main loop|"
+    r": (?:Connected|Success)$|health check server|Deployed app|is ready at http|starting the main loop|"
     r"Program ended successfully|W&B process"
 )
 _ONE_OF_MANY = re.compile(

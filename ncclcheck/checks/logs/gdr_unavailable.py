@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, without_gpudirect
@@ -69,13 +69,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             else (),
         )
     elif (lacking := without_gpudirect(log)) and not alarms(log):
-        yield suspect(
-            "GPUDirect RDMA is used on one host and not on another: the channels of the first end in /GDRDMA. Data "
-            "between them goes through host memory at one end.",
-            [_channel(process) for process in lacking[:4]],
-            confidence="likely",
-            hosts=culprits(log, [process.place for process in lacking]),
-        )
+        yield _on_one_host_only(log, lacking)
     elif kept_away:
         number = kept_away[0].values["status"]
         status = status_of(number)
@@ -92,6 +86,16 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
             confidence="possible",
             explains=(),
         )
+
+
+def _on_one_host_only(log: Log, lacking: Sequence[Process]) -> Suspect:
+    return suspect(
+        "GPUDirect RDMA is used on one host and not on another: the channels of the first end in /GDRDMA. Data "
+        "between them goes through host memory at one end.",
+        [_channel(process) for process in lacking[:4]],
+        confidence="likely",
+        hosts=culprits(log, [process.place for process in lacking]),
+    )
 
 
 def _channel(process: Process) -> Remark:

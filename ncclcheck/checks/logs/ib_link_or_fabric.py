@@ -51,11 +51,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5 flushed.
     """
-    events = [
-        remark
-        for remark in remarks(log, "ib-event-fatal", "ib-async-event")
-        if _FATAL.search(remark.text) and not _OF_A_REQUEST.search(remark.text)
-    ]
+    events = _fatal_events(log)
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")
     completions = remarks(log, "ib-completion")
@@ -100,6 +96,15 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             confidence="likely" if lost and not _comes_after_a_death(log, lost) else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) <= _BOTH_ENDS else (),
         )
+
+
+def _fatal_events(log: Log) -> list[Remark]:
+    """Return the events of an adapter or its port that end its work; not of one request alone."""
+    return [
+        remark
+        for remark in remarks(log, "ib-event-fatal", "ib-async-event")
+        if _FATAL.search(remark.text) and not _OF_A_REQUEST.search(remark.text)
+    ]
 
 
 def _comes_after_a_death(log: Log, lost: Sequence[Remark]) -> bool:

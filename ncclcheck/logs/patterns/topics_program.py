@@ -285,11 +285,12 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\bProgram ended successfully\b|W&B process to finish.{0,20}\(success\)",  # of W&B
             r"\bNCCL(?: with \w{1,20} \w{1,20})? is successful!",  # of vLLM's script that tries NCCL
             # of text-generation-inference
-            r"\bShard ready in \d|text_generation_router\S{0,60}: (?:\S{1,80}: )?Connected$",
+            r"\bShard ready in \d|text_generation_router\S{0,60}: (?:\S{1,80}: )?(?:Connected|Success)$",
             r"\bDummy health check server started\b",  # of SGLang: all nodes but the first
             r"\bDeployed app '[\w.-]{1,80}' successfully|\bApplication '[\w.-]{1,80}' is ready at http",  # of Ray
             r"\bserver is listening on https?://\S{1,80} - starting the main loop",  # of llama.cpp
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
+            r"\b(?:[Tt]rained|[Ff]inal) model (?:has been |was |is )?(?:written|exported|saved) to\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)|\b200 OK\b",

@@ -14,6 +14,7 @@ from ncclcheck.logs.patterns.topic_tables import ALL_TOPICS, CLAIMED_BY_MESSAGE
 from ncclcheck.logs.patterns.topics import topics as topics_of
 from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
+from ncclcheck.logs.readers.assertions import Assertions
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
@@ -57,7 +58,7 @@ class Meanings:
         self.events: list[tuple[Raw, AnyEvent]] = []
         self.dropped = 0
         self.open_tracebacks: dict[Speaker, tuple[int, str]] = {}
-        self._asserted: dict[Speaker, str] = {}
+        self._asserted = Assertions()
         self._ignored: dict[Speaker, int] = {}
         self._last_errors: dict[Speaker, int] = {}
         self._table: dict[Speaker, exits.Ended] = {}
@@ -233,19 +234,12 @@ class Meanings:
             self.meaning(text, raw, is_info=False)
         if text.startswith('File "') and speaker in self.open_tracebacks:
             self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
-            self._asserted.pop(speaker, None)
-        elif text.startswith("assert "):
-            self._asserted[speaker] = text[:200]  # of an exception that says nothing itself
-
-    def _with_what_was_asserted(self, speaker: Speaker, text: str) -> str:
-        if text.strip() != "AssertionError" or speaker not in self._asserted:
-            return text
-        return f"AssertionError: {self._asserted.pop(speaker)}"
+        self._asserted.read(speaker, text)
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
         """Every event that a line tells is kept."""
         speaker = speaker_of(raw.prefix)
-        text = self._with_what_was_asserted(speaker, _GUESSES.split(text, maxsplit=1)[0])
+        text = self._asserted.told(speaker, _GUESSES.split(text, maxsplit=1)[0])
         kept = text[:LONGEST_KEPT]
         named = rank_named_in(text)
         if named is not None and raw.prefix.rank is None:

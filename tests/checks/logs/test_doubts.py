@@ -178,3 +178,17 @@ def test_a_server_that_is_ready_works_until_it_says_something_new(ready: str) ->
     assert outcome(f"warming up\n{ready}\n") == "healthy"
     assert outcome(f"warming up\n{ready}\n{ODD}") == "undetermined"
     assert outcome("warming up\nConnected\n") != "healthy"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Save best model",
+        "(trainer:272) INFO: There are no improvements in this epoch",
+        '            "top5": 83.82166',
+        "('Final validation metrics: ' \"{'score': 0.5321}\")",
+    ],
+)
+def test_a_result_after_the_work_leaves_no_doubt_but_other_new_words_do(line: str) -> None:
+    assert outcome(f"{STEPS}{line}\n") == "healthy"
+    assert outcome(f"{STEPS}User program was canceled. Cancelling job...\n") == "undetermined"

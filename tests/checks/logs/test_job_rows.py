@@ -152,3 +152,8 @@ def test_a_pod_failed_if_its_last_row_says_so_and_it_is_of_the_job_of_the_log() 
     assert pods_failed(read(pods("bert-worker-0 Completed", "bert-worker-1 Error")))
     assert not pods_failed(read(pods("bert-worker-0 Completed", "old-worker-1 Error")))
     assert not pods_failed(read(pods("bert-worker-0 Init:0/1", "bert-worker-1 Running")))
+
+
+def test_of_a_job_of_slurm_that_was_requeued_the_last_row_counts() -> None:
+    assert succeeded("77  train  PREEMPTED  0:0\n77  train  COMPLETED  0:0\n")
+    assert not succeeded("77  train  COMPLETED  0:0\n77  train  PREEMPTED  0:0\n")
