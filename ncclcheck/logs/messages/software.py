@@ -19,6 +19,11 @@ TABLES = (
     "platform.toml",
     "serving.toml",
     "frameworks.toml",
+    "jax.toml",
+    "engines.toml",
+    "accelerators.toml",
+    "clusters.toml",
+    "data.toml",
 )
 SHORTEST_NEEDLE = 8  # letters of a text's longest part: fewer would be in too many lines
 _LONGEST = 2000  # of a line that is compared

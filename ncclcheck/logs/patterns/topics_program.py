@@ -280,6 +280,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d",
+            r"={4,} Serving Benchmark Result ={4,}|\bStrategy execution finished in \d",  # of vLLM, SGLang; of Flower
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
             r"^(?:=+ )?(?!.{0,80}(?:failed|error))\d{1,6} passed\b.{0,80} in \d{1,6}\.\d{1,2}s\b",
             r"\bProgram ended successfully\b|W&B process to finish.{0,20}\(success\)",  # of W&B
