@@ -34,7 +34,7 @@ _IS_A_RESULT = re.compile(
     r"\b(?:sav(?:e|ed|ing) (?:the )?(?:best|final|last|model)|"
     r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
     r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
-    r"no improvements?|results? saved)\b",
+    r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d",
     re.IGNORECASE,
 )
 

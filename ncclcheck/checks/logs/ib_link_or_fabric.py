@@ -75,7 +75,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             hosts=_both_ends(log, first, lost),
             at=(events or lost or first)[0].place,
         )
-    elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log):
+    elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log) and not remarks(log, "ib-active"):
         yield _listed_as_down(log, down)
     elif lost or flushed:
         peers = [

@@ -16,15 +16,17 @@ from ncclcheck.checks.logs._view import (
     timeouts,
     troubles,
 )
-from ncclcheck.checks.logs._works import went_on_after
+from ncclcheck.checks.logs._works import launched, went_on_after
 from ncclcheck.model.events import Log, PythonException, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
 
 # Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
 _NO_PEERS = re.compile(r"GeForce RTX 40\d\d")
 _IN_P2P = re.compile(
-    r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN Cuda failure (?!.{0,8}out of memory)"
+    r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN "
+    r"(?:Cuda failure (?!.{0,8}out of memory)|hipIpc\w{3,30} failed)"
 )
+_SETTINGS = re.compile(r"^.{0,200}?[#$%>] |\b[A-Z][A-Z0-9_]{2,60}=\S{0,200} ")
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -134,6 +136,8 @@ def _ran_without(log: Log) -> Remark | None:
     hung = remarks(log, "trouble-word")
     finished = remarks(log, "finished", "succeeded")
     for workaround in remarks(log, "workaround"):
+        if "P2P" in workaround.values["setting"] and _hung_later_without(log, workaround):
+            return workaround
         before = [end for end in ended if end.place.line < workaround.place.line]
         after = [end for end in ended if end.place.line > workaround.place.line]
         stopped = any(word.place.line < workaround.place.line for word in (*hung, *_by_hand(log)))
@@ -145,6 +149,24 @@ def _ran_without(log: Log) -> Remark | None:
         if (any(end.exit_code in _BY_TIMEOUT for end in before) and after) or (stopped and worked):
             return workaround
     return None
+
+
+def _hung_later_without(log: Log, workaround: Remark) -> bool:
+    """Return True if the command ended well with the setting, and the next one, without it, was stopped by hand."""
+    starts = [start for start in launched(log) if start.place.line > workaround.place.line]
+    if not starts or _command(starts[0]) != _command(workaround):
+        return False
+    later = [start.place for start in starts]
+    ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
+    keys = [word for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
+    stopped = any(event.place.line > later[0].line for event in (*keys, *_by_hand(log)))
+    worked = any(workaround.place.line < end < later[0].line for end in ends)
+    return stopped and worked and not any(end > later[0].line for end in ends)
+
+
+def _command(start: Remark) -> str:
+    """Return what was typed, without the shell's prompt and the settings before the program."""
+    return _SETTINGS.sub("", start.text)
 
 
 def _by_hand(log: Log) -> list[PythonException]:

@@ -24,6 +24,7 @@ TABLES = (
     "accelerators.toml",
     "clusters.toml",
     "data.toml",
+    "training.toml",
 )
 SHORTEST_NEEDLE = 8  # letters of a text's longest part: fewer would be in too many lines
 _LONGEST = 2000  # of a line that is compared

@@ -271,7 +271,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             (
                 r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|"
-                r"\bexit(?:ed|ing|s)?(?: with)?(?: exit)? (?:code |status )?0\b|^job end\b|\btotal images/sec: \d"
+                r"\bexit(?:ed|ing|s)?(?: with)?(?: exit)? (?:code |status )?0\b|^job end\b|\btotal images/sec: \d|"
+                r"^Total img/sec on \d{1,6} \w{2,6}(?:\(s\))?: \d"
             ),
             (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
@@ -279,7 +280,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
-            r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d",
+            r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",
             r"={4,} Serving Benchmark Result ={4,}|\bStrategy execution finished in \d",  # of vLLM, SGLang; of Flower
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
             r"^(?:=+ )?(?!.{0,80}(?:failed|error))\d{1,6} passed\b.{0,80} in \d{1,6}\.\d{1,2}s\b",

@@ -159,6 +159,8 @@ def _gloo(text: str, place: LogPosition) -> Iterator[Event]:
     if match := _GLOO_OLD.search(text):
         why = match["why"] or "timed out"
         address, port = address_and_port(match["address"])
+        if f"[{match['address']}]" in match[0]:  # of IPv6: its colons are its own
+            address = match["address"]
         yield ConnectFailure(
             place=place,
             text=text,

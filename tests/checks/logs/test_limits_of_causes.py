@@ -212,3 +212,36 @@ def test_a_server_that_a_node_does_not_reach_is_the_cause_of_the_timeouts_above_
     )
     assert first(raised)[0] == "data-or-file-missing"
     assert first(f"{raised}retrying\n{_STEPS}Training completed\n")[0] == "healthy"
+
+
+def test_a_setting_that_helped_tells_the_cause_also_where_it_was_tried_first() -> None:
+    helped = "me@box:~$ NCCL_P2P_DISABLE=1 python a.py\ndone 4.81s\n"
+    hung = "me@box:~$ {} python {}\nbox:1:1 [0] NCCL INFO Connected all rings\n^C\n"
+    assert first(helped + hung.format("NCCL_DEBUG=INFO", "a.py"))[0] == "p2p-broken"
+    assert first(helped + hung.format("NCCL_DEBUG=INFO", "b.py"))[0] == "undetermined"
+
+
+def test_hips_memory_of_another_gpu_that_cannot_be_opened_is_peer_access() -> None:
+    failed = "h:1:2 [1] /x/src/transport/{} NCCL WARN hipIpcOpenMemHandle failed : invalid device pointer\n"
+    assert first(failed.format("p2p.cc:264"))[0] == "p2p-broken"
+
+
+def test_a_port_that_is_down_beside_one_that_is_up_is_no_cause_by_itself() -> None:
+    error = "RuntimeError: NCCL error in: x.cpp:468, unhandled system error\n"
+    port = "        Port {0}:\n                State: {1}\n                Physical state: {2}\n"
+    down = port.format(1, "Down", "Polling") + port.format(2, "Down", "Polling")
+    adapter = "me@n14:~$ ibstat\nCA 'mlx4_0'\n        CA type: MT4099\n"
+    assert first(f"{error}{adapter}{down}")[0] == "ib-link-or-fabric"
+    active = port.format(1, "Active", "LinkUp") + port.format(2, "Down", "Polling")
+    assert first(f"{error}{adapter}{active}")[0] == "undetermined"
+
+
+def test_an_engine_that_generates_nothing_is_not_busy() -> None:
+    late = (
+        "[rank1]:[E1124 10:00:00.0 x.cpp:616] [Rank 1] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=1, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600012 milliseconds before timing out.\n"
+    )
+    rate = (
+        "INFO metrics.py:341] Avg prompt throughput: {0} tokens/s, Avg generation throughput: {0} tokens/s\n"
+    )
+    assert first(rate.format("0.0") + late)[0] == "undetermined"

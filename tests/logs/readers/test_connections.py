@@ -32,6 +32,10 @@ PLACE = LogPosition("job.log", 1)
             "gloo", "172.17.0.1", "refused", True,
         ),
         (
+            "RuntimeError: [/x/gloo/transport/tcp/pair.cc:724] connect [::1]:8355: Connection refused",
+            "gloo", "::1", "refused", True,
+        ),
+        (
             "[c10d] The client socket has timed out after 900s while trying to connect to (node01, 29500).",
             "store", "node01", "timed-out", True,
         ),
