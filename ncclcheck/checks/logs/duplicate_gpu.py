@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import culprits, remarks
-from ncclcheck.model.events import Log, Remark
+from ncclcheck.checks.logs._view import culprits, remarks, troubles
+from ncclcheck.model.events import CommInit, Log, Remark
 from ncclcheck.model.finding import Fix
 
+_DEVICE = re.compile(r"nvmlDev (?P<number>\d{1,3})\b")
 _REFUSED = re.compile(r"invalid usage|ncclInvalidUsage", re.IGNORECASE)
 
 
@@ -68,8 +69,41 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
                 confidence="likely",
                 hosts=culprits(log, [remark.place for remark in busy if remark.place.host]),
             )
+    elif of_one := _on_one_device(log):
+        yield _unrefused(log, *of_one)
     elif refused := [line for line in remarks(log, "generic-nccl") if _REFUSED.search(line.text)]:
         yield from _told(log, refused)
+
+
+def _unrefused(log: Log, one: CommInit, other: CommInit) -> Suspect:
+    """Return that two ranks use one GPU, which their NCCL does not say."""
+    ranks = (one.comm_rank, other.comm_rank)
+    return suspect(
+        f"Rank {ranks[0]} and rank {ranks[1]} use the same GPU, which this NCCL does not refuse.",
+        [one, other, *troubles(log)[:2]],
+        confidence="likely",
+        hosts=(*((one.place.host,) if one.place.host else ()), *(f"rank {rank}" for rank in ranks)),
+    )
+
+
+def _on_one_device(log: Log) -> tuple[CommInit, CommInit] | None:
+    """Return two ranks of one communicator, in two processes of a host, that have one GPU, if the job got no further.
+
+    NCCL before 2.5 did not look for that (init.cc). It names no communicator, so its size stands for it.
+    """
+    pid_of = {(process.host, process.rank): process.pid for process in log.processes}
+    first: dict[tuple[str, int, str], CommInit] = {}
+    for event in log.events if troubles(log) else ():
+        if not isinstance(event, CommInit) or "commId" in event.text:
+            continue
+        host, device = event.place.host or "", _DEVICE.search(event.text)
+        if device is None:
+            continue
+        other = first.setdefault((host, event.comm_ranks, device["number"]), event)
+        pids = [pid_of.get((host, rank)) for rank in (other.comm_rank, event.comm_rank)]
+        if None not in pids and pids[0] != pids[1]:
+            return other, event
+    return None
 
 
 def _told(log: Log, refused: Sequence[Remark]) -> Iterator[Suspect]:

@@ -245,3 +245,13 @@ def test_an_engine_that_generates_nothing_is_not_busy() -> None:
         "INFO metrics.py:341] Avg prompt throughput: {0} tokens/s, Avg generation throughput: {0} tokens/s\n"
     )
     assert first(rate.format("0.0") + late)[0] == "undetermined"
+
+
+def test_two_processes_on_one_gpu_are_a_cause_where_an_old_nccl_went_on_and_the_job_did_not() -> None:
+    rank = (
+        "h:{0}:9 [{1}] NCCL INFO comm 0x5{0} rank {2} nranks 4 cudaDev {1} nvmlDev {1} - Init COMPLETE\n"
+        "h:{0}:9 [{1}] NCCL INFO Ring 00 : {2}[{1}] -> 0[0] via P2P/IPC\n"
+    )
+    slug, hosts = first(rank.format(11, 3, 1) + rank.format(12, 3, 2) + "^C\n")
+    assert (slug, set(hosts)) == ("duplicate-gpu", {"h", "rank 1", "rank 2"})
+    assert first(rank.format(11, 2, 1) + rank.format(12, 3, 2) + "^C\n")[0] != "duplicate-gpu"
