@@ -151,17 +151,11 @@ def test_elastic_horovod_that_goes_on_without_a_host_and_succeeds_is_fine() -> N
 @pytest.mark.parametrize(
     "said",
     [
-        "resources exited successfully with a zero exit code",
-        "Succeeded and exit.",
-        "   JobState=COMPLETED Reason=None Dependency=(null)",
-        "jobset completed successfully",
-        "Reached expected number of succeeded pods",
-        "state: JOB_STATE_SUCCEEDED",
-        "Shutdown barrier in coordination service has passed.",
+        "Workload completed",
         "============ Serving Benchmark Result ============",
-        "Strategy execution finished in 12.3s",
+        "Total img/sec on 8 GPU(s): 1061.9 +-14.3",
     ],
 )
-def test_what_a_platform_says_of_a_job_that_ended_well_is_its_end(said: str) -> None:
+def test_what_a_program_says_when_it_ended_well_is_its_end(said: str) -> None:
     log = f"step 1 loss 2.0\nstep 2 loss 1.9\nmoru tibano feke\n{said}\n"
     assert explain("job.log", log.encode()).outcome == "healthy"

@@ -23,7 +23,6 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _NEAR_THE_END = 0.9  # programs count from 0 or from 1, and tell every tenth step
-_ASKS_THE_KERNEL = re.compile(r"[$#>%] (?:sudo )?(?:dmesg|journalctl)\b")
 _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
     r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
 )
@@ -35,6 +34,11 @@ _IS_A_RESULT = re.compile(
     r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
     r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
     r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d",
+    re.IGNORECASE,
+)
+
+_IS_TROUBLE = re.compile(
+    r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space",
     re.IGNORECASE,
 )
 
@@ -68,7 +72,7 @@ def doubts(log: Log) -> Doubt | None:
 
 def _looked_at(log: Log) -> tuple[Event, ...]:
     """Return the looks at the machine, but for those before a program was started that then ended well."""
-    looks = [look for look in remarks(log, "inspected") if not _is_after_success(log, look)]
+    looks = remarks(log, "inspected")
     starts = [start.place for start in launched(log)]
     ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
@@ -79,13 +83,6 @@ def _looked_at(log: Log) -> tuple[Event, ...]:
             for start in starts[-1:]  # what was started last has ended well
             for end in ends[-1:]
         )
-    )
-
-
-def _is_after_success(log: Log, look: Remark) -> bool:
-    """Return True if only the kernel's log is read, where errors stand, after the word that the job succeeded."""
-    return _ASKS_THE_KERNEL.search(look.text) is not None and any(
-        told.place.file == look.place.file and told.place.line < look.place.line for told in successes(log)
     )
 
 
@@ -118,7 +115,7 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
         closed = (end.place for end in remarks(log, "tracker-closed"))
         return not any(end.file == line.place.file and end.line > last for end in closed)
     if line.topic == "new-words":
-        return _IS_A_RESULT.search(line.text) is None
+        return _IS_A_RESULT.search(line.text) is None or _IS_TROUBLE.search(line.text) is not None
     return line.topic == "pod-row" and line.values["state"] != "Running"
 
 

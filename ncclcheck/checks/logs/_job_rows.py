@@ -18,6 +18,8 @@ _LAUNCHERS = ("launcher", "mpimaster")  # who starts the workers, and ends with 
 _DONE = ("Completed", "Succeeded")
 _ON_THE_WAY = ("Running", "Pending", "ContainerCreating", "PodInitializing", "Terminating")
 
+_REQUEUED = ("PREEMPTED", "NODE_FAIL", "REQUEUED", "PENDING", "RUNNING")  # states that another row may follow
+
 
 @once_per_subject
 def rows_of_success(log: Log) -> tuple[Remark, ...]:
@@ -120,7 +122,12 @@ def _by_slurm(rows: list[Remark]) -> list[Remark]:
     Of a part that was requeued (`sacct --duplicates`) the last row counts.
     """
     newest = max((int(row.values["slurm"]) for row in rows), default=0)
-    of_part = {row.values.get("part", ""): row for row in rows if int(row.values["slurm"]) == newest}
+    of_part: dict[str, Remark] = {}
+    for row in rows:
+        before = of_part.get(part := row.values.get("part", ""))
+        is_final = before is not None and before.values["ended"] not in _REQUEUED
+        if int(row.values["slurm"]) == newest and not (is_final and row.values["ended"] == "COMPLETED"):
+            of_part[part] = row
     of_job = list(of_part.values())
     if any(row.values["ended"] != "COMPLETED" for row in of_job):
         return []

@@ -75,14 +75,14 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
         yield from _told(log, refused)
 
 
-def _unrefused(log: Log, one: CommInit, other: CommInit) -> Suspect:
+def _unrefused(log: Log, first: CommInit, second: CommInit) -> Suspect:
     """Return that two ranks use one GPU, which their NCCL does not say."""
-    ranks = (one.comm_rank, other.comm_rank)
+    ranks = (first.comm_rank, second.comm_rank)
     return suspect(
         f"Rank {ranks[0]} and rank {ranks[1]} use the same GPU, which this NCCL does not refuse.",
-        [one, other, *troubles(log)[:2]],
+        [first, second, *troubles(log)[:2]],
         confidence="likely",
-        hosts=(*((one.place.host,) if one.place.host else ()), *(f"rank {rank}" for rank in ranks)),
+        hosts=(*((first.place.host,) if first.place.host else ()), *(f"rank {rank}" for rank in ranks)),
     )
 
 
@@ -99,10 +99,10 @@ def _on_one_device(log: Log) -> tuple[CommInit, CommInit] | None:
         host, device = event.place.host or "", _DEVICE.search(event.text)
         if device is None:
             continue
-        other = first.setdefault((host, event.comm_ranks, device["number"]), event)
-        pids = [pid_of.get((host, rank)) for rank in (other.comm_rank, event.comm_rank)]
+        known = first.setdefault((host, event.comm_ranks, device["number"]), event)
+        pids = [pid_of.get((host, rank)) for rank in (known.comm_rank, event.comm_rank)]
         if None not in pids and pids[0] != pids[1]:
-            return other, event
+            return known, event
     return None
 
 

@@ -190,7 +190,9 @@ def _of_platform(found: Prefix) -> Prefix | None:
     for pattern in (_DETERMINED, _SAGEMAKER, _VERTEX, _LISTED, _OF_STREAM, _MPI_PROCESS):
         if match := pattern.match(found.message):
             told = match.groupdict()
-            if pattern is _MPI_PROCESS and (_SOURCE_FILE.search(match["host"]) or not is_name(match["host"])):
+            if pattern in (_MPI_PROCESS, _OF_STREAM) and (
+                _SOURCE_FILE.search(match["host"]) or not is_name(match["host"])
+            ):
                 continue
             rank = int(told["rank"]) if told.get("rank") else found.rank
             local = int(told["local"]) if told.get("local") else found.local_rank

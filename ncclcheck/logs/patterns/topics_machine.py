@@ -43,7 +43,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         "gpu-taken",  # a process says which GPU it uses
         (
             r"^(?:\w{1,20}: ?)?Using device (?P<device>\d{1,2}): (?:NVIDIA|Tesla|GeForce|Quadro|AMD)\b",
-            r"\b[Rr]ank:? #?(?P<taker>\d{1,6})\]?:? (?:is )?(?:uses|using|on|runs on|bound to) (?:the )?"
+            r"(?<!parallel )\b[Rr]ank:? #?(?P<taker>\d{1,6})\]?:? (?:is )?(?:uses|using|on|runs on|bound to) (?:the )?"
             r"(?:GPU|device|cuda)(?: ?[:#]| ) ?(?P<number>\d{1,2})\b",
         ),
         alarms=False,

@@ -34,11 +34,6 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:status|code):? 0\b"
             ),
             r"^exit (?:code|status):? 0$|\brecord state: \S{1,80} = SUCCESS$",
-            # Determined; DLRover; Slurm's scontrol; JobSet; Kubernetes' Job; Vertex AI; JAX, all of whose tasks ended
-            r"resources exited successfully with a zero exit code|^Succeeded and exit\.$|"
-            r"\bJobState=COMPLETED Reason=None\b|"
-            r"\bjobset completed successfully\b|\bReached expected number of succeeded pods\b|\bJOB_STATE_SUCCEEDED\b|"
-            r"Shutdown barrier in coordination service has passed|^(?:EXIT_CODE=0|Workload completed)$",
             r"=== Run \(ID '\w{1,64}'\) succeeded ===",  # of MLflow, which started the program
             r"\b(?:state|phase|status)[\"']?[:=] ?[\"']?(?:Succeeded|COMPLETED)\b",
         ),

@@ -272,7 +272,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             (
                 r"^(?:finished|done|complete)\b|Out of bounds values : 0 OK|Collective test concluded|"
                 r"\bexit(?:ed|ing|s)?(?: with)?(?: exit)? (?:code |status )?0\b|^job end\b|\btotal images/sec: \d|"
-                r"^Total img/sec on \d{1,6} \w{2,6}(?:\(s\))?: \d"
+                r"^Total img/sec on \d{1,6} \w{2,6}(?:\(s\))?: (?!0\.0\b)\d"
             ),
             (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
@@ -281,7 +281,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",
-            r"={4,} Serving Benchmark Result ={4,}|\bStrategy execution finished in \d",  # of vLLM, SGLang; of Flower
+            r"={4,} Serving Benchmark Result ={4,}|^Workload completed$",  # of vLLM and SGLang; of XPK
             r"={4,} (?!.{0,60}(?:failed|error))\d{1,6} passed\b",  # of pytest
             r"^(?:=+ )?(?!.{0,80}(?:failed|error))\d{1,6} passed\b.{0,80} in \d{1,6}\.\d{1,2}s\b",
             r"\bProgram ended successfully\b|W&B process to finish.{0,20}\(success\)",  # of W&B
@@ -292,7 +292,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\bDeployed app '[\w.-]{1,80}' successfully|\bApplication '[\w.-]{1,80}' is ready at http",  # of Ray
             r"\bserver is listening on https?://\S{1,80} - starting the main loop",  # of llama.cpp
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
-            r"\b(?:[Tt]rained|[Ff]inal) model (?:has been |was |is )?(?:written|exported|saved) to\b",
+            r"\b(?:[Tt]rained|[Ff]inal) model (?:has been |was )?(?:written|exported|saved) to\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)|\b200 OK\b",

@@ -38,6 +38,13 @@ _COMMAND = re.compile(
 _UNSURE = "#>%"  # signs that begin a comment, a quotation or the rest of a bar as well
 _PIPE = re.compile(r"(?<!\|)\|&?(?!\|)")
 _BACKGROUND = re.compile(r"(?<![&>|])&\s*$|\bnohup\b|\bdocker run\b.{0,200} (?:-d\b|--detach\b)")
+# What may be the job: a launcher, an interpreter with a program, a script by its name
+_STARTS = re.compile(
+    r"\b(?:torchrun|mpirun|mpiexec|prterun|srun|jsrun|deepspeed|accelerate|horovodrun|colossalai|composer|vllm|trtllm-\w+|"
+    r"llamafactory-cli|swift|axolotl|\w{3,30}_perf|docker run|docker compose|singularity|apptainer|enroot|ray job|"
+    r"python[\d.]{0,4} (?!-c\b|--version|-V\b))|"
+    r"(?:\./|sh )\S{0,200}(?:run|train|launch|start|job|bench|test|demo|main|sft|grpo|dpo|pretrain|finetune)"
+)
 _NEVER_FAILS = re.compile(r"\|\|")
 _TEE = re.compile(r"\|&? ?tee\b")
 PATTERNS = (
@@ -49,7 +56,7 @@ PATTERNS = (
     *(f"{re.escape(sign)} {re.escape(command)}" for sign in "$#>%" for command in _OTHERS),
 )
 _HIGHEST = 255
-_Command: TypeAlias = Literal["job", "piped", "background", "other"]
+_Command: TypeAlias = Literal["job", "piped", "background", "other", "unknown"]
 
 
 class _Question(Struct, frozen=True):
@@ -109,6 +116,9 @@ class Shell:
         if asked.is_on_its_own:
             self._last = "other"  # the next status is that of `echo`
         hides = last == "piped" and not asked.is_of_first and not self._pipes_fail and status == 0
+        hides = hides or (
+            last == "unknown" and status == 0
+        )  # it may have failed, whatever ended well after it
         return None if last in ("other", "background") or hides or status > _HIGHEST else status
 
 
@@ -135,4 +145,7 @@ def _kind_of(command: str) -> _Command:
         return "background"
     if _NEVER_FAILS.search(command) or _OTHER.match(command.rstrip("; ").rpartition(";")[2].strip()):
         return "other"
-    return "piped" if _PIPE.search(command) else "job"
+    first, *others = _PIPE.split(command)
+    if not _STARTS.search(first):
+        return "other" if others else "unknown"
+    return "piped" if others else "job"
