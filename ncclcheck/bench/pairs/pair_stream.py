@@ -107,10 +107,9 @@ def _kinds_in_company(company: Company, direction: str, counted: tuple[int, int]
     begin = time.monotonic()
     yield LOAD
     company.has_come(sends)
-    load_s = 0.0  # of the last part that was load
     while True:
         now = time.monotonic()
-        load_s, begin = now - begin, now
+        load_s, begin = now - begin, now  # of the last part that was load
         if company.is_complete(sends):
             break
         yield LOAD

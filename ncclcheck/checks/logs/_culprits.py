@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ncclcheck.checks.logs._causes import Suspect
+from ncclcheck.checks.logs._job_rows import job_of
 from ncclcheck.checks.logs._view import (
     culprits,
     exceptions,
@@ -18,7 +17,6 @@ from ncclcheck.checks.logs._view import (
 from ncclcheck.model.events import Log, LogPosition
 
 _BOTH_ENDS = 2
-_ROLE = re.compile(r"(?:-(?:master|worker|launcher|chief|leader|head|ps)\b[\w-]*)?-\d{1,5}$")  # of a pod
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
@@ -68,15 +66,9 @@ def _pending(log: Log) -> tuple[str, ...]:
         for remark in remarks(log, "pod-pending")
         if started.get(remark.values["pod"], 0) < remark.place.line
     }
-    of_the_job = tuple(
-        sorted(pod for pod in pods if any(_is_alike(pod, peer) for peer in (*hosts_of(log), *started)))
-    )
+    jobs = {job_of(peer.partition(".")[0]) for peer in (*hosts_of(log), *started)}
+    of_the_job = tuple(sorted(pod for pod in pods if job_of(pod) in jobs))
     return of_the_job if len(of_the_job) <= _FEW else ()
-
-
-def _is_alike(pod: str, host: str) -> bool:
-    """Return True if both names differ in their role and number only, like those of a job's pods."""
-    return _ROLE.sub("", pod) == _ROLE.sub("", host.partition(".")[0])
 
 
 def _with_nodes(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str, ...]:

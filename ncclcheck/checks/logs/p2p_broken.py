@@ -156,12 +156,12 @@ def _hung_later_without(log: Log, workaround: Remark) -> bool:
     starts = [start for start in launched(log) if start.place.line > workaround.place.line]
     if not starts or _command(starts[0]) != _command(workaround):
         return False
-    later = [start.place for start in starts]
+    again = starts[0].place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
     keys = [word for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
-    stopped = any(event.place.line > later[0].line for event in (*keys, *_by_hand(log)))
-    worked = any(workaround.place.line < end < later[0].line for end in ends)
-    return stopped and worked and not any(end > later[0].line for end in ends)
+    stopped = any(event.place.line > again for event in (*keys, *_by_hand(log)))
+    worked = any(workaround.place.line < end < again for end in ends)
+    return stopped and worked and not any(end > again for end in ends)
 
 
 def _command(start: Remark) -> str:
