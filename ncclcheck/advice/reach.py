@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import permutations
 
 from msgspec import Struct
 
-from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.snapshot import ProbeOutcome, Snapshot
+from ncclcheck.model.formats.same_object import SameObject
+from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
+
+_RUNS = 4  # a run, and what is made of it when a node fell silent or a benchmark was compared
 
 Places = Mapping[str, tuple[str, str]]  # host -> (interface, address) that is listened on there
 
@@ -72,20 +75,27 @@ class Reach(Struct, frozen=True):
         return f"all {len(self.pairs)} connections between the {self.nodes} nodes on {names} succeeded"
 
 
-@once_per_subject
 def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
-    hosts = dict.fromkeys(node.host for node in snapshot.nodes)
     if snapshot.viewpoint == "one-node":
         return Missing("absent", "the nodes did not meet, so the connections between them were not tested")
     if snapshot.silent:
         return Missing("absent", f"no results from {some_of(node.host for node in snapshot.silent)}")
     if isinstance(snapshot.probes, Missing):
         return snapshot.probes
-    outcomes, stalled = _tried(snapshot)
-    probed = {(source, target) for source, target, _ in outcomes if source in hosts and target in hosts}
+    hosts = tuple(dict.fromkeys(node.host for node in snapshot.nodes))
+    return _reach_between(SameObject(snapshot.probes), hosts, snapshot.coverage)
+
+
+@lru_cache(maxsize=_RUNS)
+def _reach_between(
+    probes: SameObject[tuple[Probe, ...]], hosts: tuple[str, ...], coverage: Fact[Coverage]
+) -> Fact[Reach]:
+    """Return what the probes say of these hosts. A run asks with several snapshots that hold the same probes."""
+    outcomes, stalled = _tried(probes.value)
+    known = frozenset(hosts)
+    probed = {(source, target) for source, target, _ in outcomes if source in known and target in known}
     pairs: Iterable[tuple[str, str]] = permutations(hosts, 2)
-    coverage = snapshot.coverage
     is_sample = not isinstance(coverage, Missing) and coverage.pairs_planned < coverage.pairs_possible
     if is_sample and not isinstance(coverage, Missing):
         if len(probed) < coverage.pairs_planned or {target for _, target in probed} != set(hosts):
@@ -96,11 +106,11 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
 
 
 def _tried(
-    snapshot: Snapshot,
+    probes: tuple[Probe, ...],
 ) -> tuple[dict[tuple[str, str, str], ProbeOutcome], frozenset[tuple[str, str, str]]]:
     """Return the outcome of each connection by (from, to, address), and those where large messages are lost."""
     outcomes: dict[tuple[str, str, str], ProbeOutcome] = {}
-    for probe in of_kind(snapshot.probes, "tcp"):
+    for probe in of_kind(probes, "tcp"):
         if probe.listener == "nccl" and probe.outcome in {"error", "self"}:
             continue  # NCCL's own listener was not tried: what ours proved stands
         key = probe.from_host, probe.to_host, probe.address
@@ -108,7 +118,7 @@ def _tried(
             outcomes[key] = probe.outcome
     stalled = frozenset(
         (probe.from_host, probe.to_host, probe.address)
-        for probe in of_kind(snapshot.probes, "mtu")
+        for probe in of_kind(probes, "mtu")
         if probe.outcome == "stalled"
     )
     return outcomes, stalled

@@ -46,6 +46,7 @@ BLOCK_BYTES = 64 * 1024
 AT_ONCE = 64
 NCCL_LISTENER = "the listener that NCCL itself opened"
 SEEN_TIMES = 4  # a handshake that is merely slow is not seen this often
+_LOOK_RESTS = 30  # a look is followed by a pause that is so many times as long
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
@@ -152,9 +153,11 @@ class Listeners:
 
     async def _watch(self, ports: frozenset[int]) -> None:
         while ports:
+            began = time.perf_counter()
             for address in half_open(ports):
                 self._half_open[address] = self._half_open.get(address, 0) + 1
-            await asyncio.sleep(timeouts.PROBE_LOOK_S)
+            # Of node 0 the kernel lists the connections of all the others: a look may not disturb what it looks at.
+            await asyncio.sleep(max(timeouts.PROBE_LOOK_S, _LOOK_RESTS * (time.perf_counter() - began)))
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
