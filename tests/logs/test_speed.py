@@ -16,6 +16,7 @@ import pytest
 
 from ncclcheck.logs.collect import Collector
 from ncclcheck.logs.lines.split import batches
+from tests.logs.rounds import explain
 
 RANKS = 1024
 BYTES = 40_000_000
@@ -89,3 +90,29 @@ def test_a_megabyte_takes_less_than_a_second() -> None:
     collector.read("job.log", batches(varied(1_000_000)))
     assert collector.log().processes
     assert time.process_time() - start <= SLOW_MACHINE * 1.0
+
+
+def failures(ranks: int) -> bytes:
+    """Return the end of a job whose ranks all timed out but for one: each says so on several lines."""
+    lines = []
+    for rank in range(ranks):
+        head = f"[rank{rank}]:[E1124 10:23:01.1 ProcessGroupNCCL.cpp:616] [Rank {rank}] "
+        lines += [
+            f"$ srun -n1 python train.py --node_rank {rank}",
+            f"{head}Watchdog caught collective operation timeout: WorkNCCL(SeqNum=812, OpType=ALLREDUCE, "
+            "Timeout(ms)=600000) ran for 600010 milliseconds before timing out.",
+            f"{head}Timeout at NCCL work: 812, last enqueued NCCL work: 812, last completed NCCL work: 811.",
+            f"[rank{rank}]: Traceback (most recent call last):",
+            f"[rank{rank}]: torch.distributed.DistBackendError: NCCL error in: x.cpp:1331, remote process exited",
+        ]
+    return "\n".join(lines).encode()
+
+
+@pytest.mark.slow
+def test_the_time_grows_with_the_ranks_that_failed_and_not_with_their_square() -> None:
+    took = []
+    for ranks in (64, 512, 2048):
+        start = time.process_time()
+        assert explain("job.log", failures(ranks)).findings
+        took.append(time.process_time() - start)
+    assert took[2] <= 8 * took[1], f"{took} s for 64 (to warm up), 512 and 2,048 ranks"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.checks.logs._causes import Suspect
-from ncclcheck.checks.logs._job_rows import job_of
+from ncclcheck.checks.logs._job_rows import job_of, pod_rows
 from ncclcheck.checks.logs._view import (
     culprits,
     exceptions,
@@ -76,6 +76,9 @@ def _with_nodes(log: Log, suspect: Suspect, named: tuple[str, ...]) -> tuple[str
     if suspect.slug not in _OF_MACHINES:
         return named
     nodes = [remark.values["node"] for remark in remarks(log, "pod-node") if remark.place.host in named]
+    nodes += [
+        row.values["node"] for row in pod_rows(log) if row.values["pod"] in named and "node" in row.values
+    ]
     return tuple(dict.fromkeys((*nodes, *named)))
 
 

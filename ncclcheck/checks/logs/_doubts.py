@@ -12,10 +12,11 @@ import re
 from msgspec import Struct
 
 from ncclcheck.checks.logs._job_rows import pod_rows, pods_completed, pods_failed, rows_of_failure
+from ncclcheck.checks.logs._reruns import run_of
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
 from ncclcheck.logs.lines.progress import is_of_tracker
-from ncclcheck.model.events import Event, Log, Remark
+from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
 _COUNTED = re.compile(
@@ -33,10 +34,20 @@ _IS_A_RESULT = re.compile(
     r"\b(?:sav(?:e|ed|ing) (?:the )?(?:best|final|last|model)|"
     r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
     r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
-    r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d",
+    r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d|"
+    r"\b(?:total|overall|wall|elapsed|end|run|cpu|gpu|real)[ _-]?(?:wall|clock|elapsed|run)?[ _-]?(?:time|runtime)\b"
+    r"[^\d\n]{0,60}\d|"
+    r"(?:^|[:\]|>-] )\W{0,4}(?:uploaded|exported|stored|written|wrote|archived|merged|converted|copied) \S|"
+    r"\b(?:checks?|results?|verification|validation|comparison|shutdown result)[ :]{1,3}(?:is |are )?"
+    r"(?:OK|ok|passed|correct)\b|"
+    r"^[-dl][rwxsStT-]{9}[.+@]? |"
+    r"^\s{0,20}[\d.]{1,8}[KMGT]i?B?\s{1,4}\S{1,200}\.(?:pt|pth|bin|ckpt|safetensors|tar|h5|npz)\b",
     re.IGNORECASE,
 )
 
+_OF_GPUS = re.compile(
+    r"[#$>%] (?:watch .{0,20})?nvidia-smi(?! topo| nvlink| -q| -pm)|[#$>%] (?:free|df|ls|du)\b"
+)
 _IS_TROUBLE = re.compile(
     r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space",
     re.IGNORECASE,
@@ -59,6 +70,10 @@ def doubts(log: Log) -> Doubt | None:
                 ("a person looked at the machine, so there was a question", _looked_at(log)),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
                 ("after the last line of work comes one that is like none before it", _unheard(log)),
+                (
+                    "an earlier command hung at the start of NCCL until somebody stopped it",
+                    _stopped_at_start(log),
+                ),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
                 ("Kubernetes lists the job as failed", rows_of_failure(log)),
                 ("Kubernetes lists a pod of the job as failed", pods_failed(log)),
@@ -71,8 +86,16 @@ def doubts(log: Log) -> Doubt | None:
 
 
 def _looked_at(log: Log) -> tuple[Event, ...]:
-    """Return the looks at the machine, but for those before a program was started that then ended well."""
-    looks = remarks(log, "inspected")
+    """Return the looks at the machine, but for those before a program was started that then ended well.
+
+    Nor does a look at the GPUs after the job's end ask anything: whether they are free again.
+    """
+    ended = {end.place.file: end.place.line for end in reversed(ends_of_job(log)) if closes_the_job(end)}
+    looks = [
+        look
+        for look in remarks(log, "inspected")
+        if not (_OF_GPUS.search(look.text) and ended.get(look.place.file, look.place.line) < look.place.line)
+    ]
     starts = [start.place for start in launched(log)]
     ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
@@ -117,6 +140,26 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
     if line.topic == "new-words":
         return _IS_A_RESULT.search(line.text) is None or _IS_TROUBLE.search(line.text) is not None
     return line.topic == "pod-row" and line.values["state"] != "Running"
+
+
+def _stopped_at_start(log: Log) -> tuple[Event, ...]:
+    """Return the line at which a person stopped a command (^C) whose communicators all began and none was complete."""
+    begun: dict[int, CommInit] = {}
+    for event in log.events:
+        if isinstance(event, CommInit):
+            number = run_of(log, event.place.line)
+            if event.stage == "start":
+                begun.setdefault(number, event)
+            else:
+                begun.pop(number, None)
+    worked = {run_of(log, end.place.line) for end in remarks(log, "finished", "bandwidth-measured")}
+    return tuple(
+        word
+        for word in remarks(log, "trouble-word")
+        if word.text.startswith("^C")
+        and (number := run_of(log, word.place.line)) in begun
+        and number not in worked
+    )
 
 
 def _unfinished(log: Log) -> tuple[Event, ...]:

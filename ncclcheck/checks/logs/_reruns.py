@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import all_alarms, remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched
+from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.events import Event, Log, Remark
+
+E = TypeVar("E", bound=Event)
 
 
 class Run(Struct, frozen=True):
@@ -26,7 +31,7 @@ class Run(Struct, frozen=True):
 
 def run_of(log: Log, line: int) -> int:
     """Return the number of the command that wrote the line; 0 for several files, which may be of one job."""
-    return sum(start < line for start in _starts(log))
+    return bisect_left(_starts(log), line)
 
 
 def mended_by_version(log: Log) -> tuple[Run, Run] | None:
@@ -50,20 +55,21 @@ def _tried_between(log: Log, failed: Run, later: Run) -> bool:
     )
 
 
-def _starts(log: Log) -> list[int]:
-    if len(log.files) != 1:
-        return []
-    return [start.place.line for start in launched(log)]
+@once_per_subject
+def _starts(log: Log) -> tuple[int, ...]:
+    """Return the lines in which commands were started, in order; none of several files."""
+    return tuple(sorted(start.place.line for start in launched(log))) if len(log.files) == 1 else ()
 
 
 def _runs(log: Log) -> Iterator[Run]:
+    banners, wrong = _by_run(log, remarks(log, "nccl-banner")), _by_run(log, all_alarms(log))
+    ends = _by_run(log, [end for end in ends_of_job(log) if closes_the_job(end)])
     for number in range(1, len(_starts(log)) + 1):
-        yield Run(
-            tuple(line for line in remarks(log, "nccl-banner") if run_of(log, line.place.line) == number),
-            tuple(line for line in all_alarms(log) if run_of(log, line.place.line) == number),
-            tuple(
-                end
-                for end in ends_of_job(log)
-                if closes_the_job(end) and run_of(log, end.place.line) == number
-            ),
-        )
+        yield Run(tuple(banners.get(number, ())), tuple(wrong.get(number, ())), tuple(ends.get(number, ())))
+
+
+def _by_run(log: Log, events: Iterable[E]) -> Mapping[int, Sequence[E]]:
+    found: dict[int, list[E]] = {}
+    for event in events:
+        found.setdefault(run_of(log, event.place.line), []).append(event)
+    return found

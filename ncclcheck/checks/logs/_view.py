@@ -14,7 +14,7 @@ from ncclcheck.checks.logs._works import (
     is_overcome,
     shows_work,
     successes,
-    went_on_after,
+    worked_after,
 )
 from ncclcheck.checks.logs._works import (
     remarks as remarks,
@@ -84,6 +84,7 @@ def timeouts(log: Log) -> tuple[CollectiveTimeout, ...]:
     return tuple(event for event in log.events if isinstance(event, CollectiveTimeout))
 
 
+@once_per_subject
 def statuses(log: Log) -> tuple[GroupStatus, ...]:
     """How far groups had come."""
     return tuple(event for event in log.events if isinstance(event, GroupStatus))
@@ -182,7 +183,7 @@ def after_the_end(log: Log, *topics: str) -> tuple[Remark, ...]:
         if remark.values.get("kind") != "harmless"
         and (remark.place.file, remark.place.line) not in normal
         and remark.place.line > ends.get(remark.place.file, last)
-        and not went_on_after(log, remark.place)
+        and not worked_after(log, remark)
         and not is_end_of_stall(log, remark)
     )
 
@@ -371,9 +372,8 @@ def culprits(log: Log, places: Iterable[LogPosition]) -> tuple[str, ...]:
     return hosts + (named if len(ranks) <= _MOST_RANKS_NAMED else ())
 
 
-def of_processes(log: Log, processes: Sequence[Process]) -> tuple[str, ...]:
+def of_processes(processes: Sequence[Process]) -> tuple[str, ...]:
     """Return the hosts of the processes."""
-    del log
     return tuple(dict.fromkeys(process.host for process in processes))
 
 

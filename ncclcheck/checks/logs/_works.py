@@ -20,7 +20,7 @@ _WHOLE = re.compile(
 # Words of success that are about a beginning: a job was submitted, an image downloaded, a library opened.
 _BEGINS = re.compile(
     r"\b(?:submitted|schedul\w+|assigned|download\w*|image|in progress|queued|created|opened|loaded|imported|installed|"
-    r"resolved|not success\w*|but)\b",
+    r"resolved|initiali[sz]\w*|not success\w*|but)\b",
     re.IGNORECASE,
 )
 # A server that is ready, or that answered, goes on; so may a program after its tracker has closed the run.
@@ -56,10 +56,15 @@ _LASTING = frozenset(
 )
 
 
-def went_on_after(log: Log, place: LogPosition) -> bool:
-    """Return True if the program wrote several lines in the same file after it that only a program at work writes."""
+def went_on_after(log: Log, place: LogPosition, *, after: int = RECENT) -> bool:
+    """Return True if the program wrote so many lines in the same file after it that only a program at work writes."""
     lines = log.works.get(place.file, ())
-    return (len(lines) >= RECENT and lines[0] > place.line) or _was_left_in_order(log, place)
+    return sum(line > place.line for line in lines) >= after or _was_left_in_order(log, place)
+
+
+def worked_after(log: Log, remark: Remark) -> bool:
+    """Return True if the program worked on after a line; after what its own logger calls a warning, once is enough."""
+    return went_on_after(log, remark.place, after=1 if "graded" in remark.values else RECENT)
 
 
 def is_end_of_stall(log: Log, event: Event) -> bool:
@@ -96,8 +101,16 @@ def is_overcome(log: Log, event: Event) -> bool:
     if isinstance(event, Remark) and (event.topic in _LASTING or event.values.get("ends")):
         again = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
         again = again or event.values.get("group") == "kubernetes-ended"
-        return again and went_on_after(log, event.place) and _ended_well_after(log, event.place)
+        is_back = event.values.get("group") == "slurm-ended" and _was_preempted(log)  # and works again
+        return went_on_after(log, event.place) and (
+            is_back or (again and _ended_well_after(log, event.place))
+        )
     return went_on_after(log, event.place) or is_end_of_stall(log, event)
+
+
+def _was_preempted(log: Log) -> bool:
+    """Return True if Slurm ended the job for another one, after which it starts it again."""
+    return any("PREEMPT" in end.values.get("why", "") for end in remarks(log, "scheduler-end"))
 
 
 def _ended_well_after(log: Log, place: LogPosition) -> bool:
@@ -159,9 +172,10 @@ def successes(log: Log) -> tuple[Remark, ...]:
     return tuple(sorted(told, key=lambda remark: order[id(remark)]))
 
 
-def launched(log: Log) -> list[Remark]:
+@once_per_subject
+def launched(log: Log) -> tuple[Remark, ...]:
     """Return the starts of programs; `# all_gather_perf` is a line of nccl-tests itself."""
-    return [line for line in remarks(log, "launched") if not line.text.startswith("# ")]
+    return tuple(line for line in remarks(log, "launched") if not line.text.startswith("# "))
 
 
 def closes_the_job(end: Remark) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from ncclcheck.model.finding import Fix
 _GUESSES = re.compile(r"\bmay be a mismatch\b")  # NCCL itself names several causes
 _CULPRIT = re.compile(r"Culprit rank (\d{1,6});")
 _MOST_CULPRITS = 8
+_ENOUGH = 2  # ranks of one collective: any rank differs from one of them
 _RUNNING = re.compile(
     r"Rank (?P<rank>\d{1,6}) is running collective: .{0,200}?"
     r"OpType=(?P<operation>\w+(?:, TensorShape=\[[\d, ]{0,80}\])?)"
@@ -166,14 +167,26 @@ def _ranks_in(group: Sequence[CollectiveTimeout]) -> int:
     return len({timeout.place.rank for timeout in group})
 
 
+def _two_of_each_step(late: Sequence[CollectiveTimeout]) -> Mapping[str, Sequence[CollectiveTimeout]]:
+    """Return, for each group, the first timeouts of NCCL of two ranks in each collective: the others say the same."""
+    found: dict[str, list[CollectiveTimeout]] = {}
+    ranks_at: dict[tuple[str, int], set[int]] = {}
+    for timeout in late:
+        if timeout.layer == "nccl" and None not in (timeout.sequence, timeout.place.rank):
+            ranks = ranks_at.setdefault((timeout.group, timeout.sequence or 0), set())
+            if len(ranks) < _ENOUGH and timeout.place.rank not in ranks:
+                ranks.add(timeout.place.rank or 0)
+                found.setdefault(timeout.group, []).append(timeout)
+    return found
+
+
 def _out_of_step(log: Log) -> Iterator[Suspect]:
     """A rank that waits in a collective that it entered, and that another rank of the group has behind itself."""
+    waiting = _two_of_each_step(timeouts(log))
     for state in statuses(log):
-        for late in timeouts(log):
+        for late in () if state.place.rank is None else waiting.get(state.group, ()):
             if (
                 late.sequence is not None
-                and (late.group, late.layer) == (state.group, "nccl")
-                and None not in (late.place.rank, state.place.rank)
                 and late.place.rank != state.place.rank
                 and state.completed + 1 < late.sequence <= state.enqueued
             ):

@@ -24,6 +24,7 @@ _OF_MEMORY = frozenset({63, 92, 94})  # ask for less than a reset, and tell of m
         "ib-link-or-fabric",
         "p2p-broken",
         "driver-cuda-mismatch",
+        "gpu-visibility",
     ),
     fixes=(
         Fix(

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._job_rows import job_of, pod_rows
 from ncclcheck.checks.logs._network import tried
 from ncclcheck.checks.logs._reruns import run_of
-from ncclcheck.checks.logs._view import exceptions, registered, remarks, silent_ranks
+from ncclcheck.checks.logs._view import exceptions, finished_well, registered, remarks, silent_ranks
 from ncclcheck.checks.logs._works import measured_apart
 from ncclcheck.model.events import Event, Log, Registered, Remark
 from ncclcheck.model.finding import Fix
@@ -46,7 +47,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
-    told = _apart(log) or _beyond(log) or _one_number(log)
+    told = _apart(log) or _beyond(log) or _one_number(log) or _sizes_differ(log) or _too_few_pods(log)
     if told:
         yield told
         return
@@ -133,6 +134,47 @@ def _one_number(log: Log) -> Suspect | None:
                 hosts=(told.place.host, first.place.host),
             )
     return None
+
+
+def _sizes_differ(log: Log) -> Suspect | None:
+    """Return that hosts were started for different numbers of nodes, or of processes where all must have as many."""
+    first: dict[str, Remark] = {}
+    for told in () if finished_well(log) else remarks(log, "size-asked"):
+        if told.place.host:
+            first.setdefault(told.place.host, told)
+    sizes = {host: (told.values["nodes"], told.values.get("gpus")) for host, told in first.items()}
+    if not sizes or len(set(sizes.values())) == 1 or "1" in {nodes for nodes, _ in sizes.values()}:
+        return None
+    commands = "; ".join(
+        f"{host}: {nodes} nodes" + (f" with {gpus} processes each" if gpus else "")
+        for host, (nodes, gpus) in list(sizes.items())[:4]
+    )
+    found = suspect(
+        f"The hosts were started for jobs of different sizes ({commands}), so some wait for ranks that never come.",
+        list(first.values()),
+        confidence="likely",
+    )
+    return replace(found, blames_nobody=True)
+
+
+def _too_few_pods(log: Log) -> Suspect | None:
+    """Return that Kubernetes lists fewer pods of the job than nodes were asked for, where ranks waited in vain."""
+    asked = [told for told in remarks(log, "size-asked") if told.place.host]
+    waited: list[Event] = [*remarks(log, "store-wait"), *_few(log)]
+    if not asked or not waited or finished_well(log):
+        return None
+    jobs = {job_of(told.place.host or "") for told in asked}
+    pods = {row.values["pod"]: row for row in pod_rows(log) if job_of(row.values["pod"]) in jobs}
+    nodes = {int(told.values["nodes"]) for told in asked}
+    speakers = {told.place.host for told in asked}
+    if len(jobs) != 1 or len(nodes) != 1 or not 1 < len(pods) < min(nodes) or not speakers <= set(pods):
+        return None
+    found = suspect(
+        f"The job is started for {min(nodes)} nodes, and Kubernetes lists {len(pods)} pods of it.",
+        [*asked, *pods.values(), *waited],
+        confidence="likely",
+    )
+    return replace(found, blames_nobody=True)
 
 
 def _beyond(log: Log) -> Suspect | None:

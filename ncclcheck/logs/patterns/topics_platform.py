@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from ncclcheck.logs.patterns.topic import Topic
 
+_WIDE = r"(?:\s*(?:\d{1,3}(?:\.\d{1,3}){3}|<none>) +(?P<node>[a-z0-9][a-z0-9.-]{1,252})(?:\s|$))?"  # kubectl -o wide
+
 PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "scheduler-end",
@@ -89,11 +91,13 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +(?P<ready>\d{1,3}/\d{1,3}) +"
             r"(?P<state>Completed|Succeeded|Running|Pending|ContainerCreating|PodInitializing|Terminating|"
             r"Init:\S{1,40}) +"
-            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)",
+            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)"
+            rf"{_WIDE}",
             r"^(?:[a-z0-9-]{1,63} +)?(?P<pod>[a-z0-9][a-z0-9.-]{2,252}) +(?P<ready>\d{1,3}/\d{1,3}) +"
             r"(?P<state>Error|Failed|Evicted|Unknown|NotReady|OOMKilled|CrashLoopBackOff|NodeLost|ErrImagePull|StartError|"
             r"ImagePullBackOff|ContainerStatusUnknown|Unexpected\w{1,30}|\w{1,30}(?:Config|Container)Error) +"
-            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)",
+            r"(?P<restarts>\d{1,6})(?: \(\w{1,12} ago\))? +(?:\d{1,5}[smhdy]){1,3}(?:\s|$)"
+            rf"{_WIDE}",
         ),
         alarms=False,
     ),
@@ -227,6 +231,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "one-node",  # torchrun was started for one node alone
         (
             r"\btorchrun\b(?!.{0,400}--nnodes[= ](?!1\b)).{0,400}--(?:standalone\b|rdzv[-_]endpoint[= ]localhost:0\b)",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "size-asked",  # by the command of a node: how many nodes, and processes on each where all have to have as many
+        (
+            r"(?<!\S)--(?:num[-_]gpus[= ](?P<gpus>\d{1,3})\b.{0,200}--)?(?:nnodes|num[-_]machines|num[-_]nodes)[= ]"
+            r"(?:\d{1,6}:)?(?P<nodes>\d{1,6})\b",
         ),
         alarms=False,
     ),

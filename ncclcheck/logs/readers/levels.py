@@ -15,6 +15,8 @@ _WORD = re.compile(
 _GLOG = re.compile(
     r"^\[?[EF]\d{3,4} \d\d:\d\d:\d\d|^[EF] \d\d-\d\d \d\d:\d\d:\d\d|^\[[EF] [\w./]{1,80}:\d{1,6}\]"
 )
+_WARNS = frozenset({"WARN", "WARNING"})
+_GLOG_WARNS = re.compile(r"^\[?W\d{0,4} (?:\d\d[-:]\d\d|[\w./]{1,120}:\d{1,6}\])")
 _SHELL = re.compile(
     r": (?:command not found|Permission denied|cannot execute)|: not found$|Segmentation fault"
 )
@@ -55,6 +57,11 @@ def is_error(level: str | None, text: str) -> bool:
     return level in _ERRORS or bool(
         _WORD.match(text) or _GLOG.match(text) or _SHELL.search(text) or _ENDED.search(text)
     )
+
+
+def is_warning(level: str | None, text: str) -> bool:
+    """Return True if the line's logger says that the program goes on: a level of its own, or glog's letter."""
+    return level in _WARNS or _GLOG_WARNS.match(text) is not None
 
 
 def topic_of(level: str | None, text: str) -> str:

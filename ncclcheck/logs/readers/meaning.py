@@ -271,7 +271,8 @@ class Meanings:
             found.append(Remark(place, kept, "harmless", {"why": why}))
         is_news = all(isinstance(event, Remark) and event.topic in _SAYS_NOTHING for event in found)
         if is_news and not is_info and (topic := levels.topic_of(raw.prefix.level, text)):
-            found.append(Remark(place, kept, topic))
+            graded = {"graded": "warning"} if levels.is_warning(raw.prefix.level, text) else {}
+            found.append(Remark(place, kept, topic, graded))
         for event in found:
             self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
 

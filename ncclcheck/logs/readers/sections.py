@@ -19,17 +19,19 @@ _PROMPT = re.compile(
     r"^\w[\w.-]{0,31}@(?P<zsh>[A-Za-z][\w.-]{0,253}) ~ % |"
     r"^(?:[$>#] |\+ )?ssh (?:-\S{1,80} ){0,4}(?:\w{1,32}@)?(?P<reached>[A-Za-z][\w.-]{1,253}) \S"
 )
-_OPTIONS = r"(?: (?:-[ncl]|--namespace|--container|--selector)[ =]\S{1,63}| -\S{1,40}){0,4}"  # of kubectl
+_OPTIONS = (
+    r"(?: {1,3}(?:-[ncl]|--namespace|--container|--selector)[ =]\S{1,63}| {1,3}-\S{1,40}){0,4}"  # of kubectl
+)
 _SHORT_PROMPT = re.compile(
     r"^\[(?P<host>[A-Za-z][\w.-]{0,62}) [~/][^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?P<named>[A-Za-z][\w.-]{1,62}\d)(?:\$ |# |> )(?:cat |dmesg|nvidia-smi|ibstat|ibv_|systemctl|journalctl|ping |"
     r"tcpdump|ethtool|lsmod|ulimit|getent|free -|lspci|show_gids|ibdev2netdev|py-spy|ip route|"
     r"ip -|ip addr|ss -|df -|ls -)|"
-    rf"^(?:[$>#] |\+ )?kubectl{_OPTIONS} (?:logs|describe|get|exec)(?! pods? -){_OPTIONS} (?:pods?[ /])?"
+    rf"^(?:[$>#] |\+ )?kubectl{_OPTIONS} {{1,3}}(?:logs|describe|get|exec)(?! pods? -){_OPTIONS} {{1,3}}(?:pods?[ /])?"
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )
 _OF_A_POD = re.compile(
-    rf"kubectl{_OPTIONS} (?:logs|describe|exec)(?! pods? -){_OPTIONS} (?:pods?[ /])?"
+    rf"kubectl{_OPTIONS} {{1,3}}(?:logs|describe|exec)(?! pods? -){_OPTIONS} {{1,3}}(?:pods?[ /])?"
     r"(?P<pod>[a-z0-9][a-z0-9.-]{2,252}-[a-z0-9.-]{1,60})\b"
 )  # behind a prompt: the lines are the pod's, not those of the machine where it was typed
 _FIELD = re.compile(

@@ -208,3 +208,57 @@ def test_a_result_after_the_work_leaves_no_doubt_but_other_new_words_do(line: st
 )
 def test_words_of_trouble_are_no_result(line: str) -> None:
     assert outcome(f"{STEPS}{line}\n") == "undetermined"
+
+
+def test_whether_the_gpus_are_free_after_the_end_is_no_question_about_the_job() -> None:
+    assert outcome(f"{STEPS}{END}$ nvidia-smi --query-gpu=memory.used --format=csv\n") == "healthy"
+    assert outcome(f"{STEPS}$ nvidia-smi --query-gpu=memory.used --format=csv\n") == "undetermined"
+    assert outcome(f"{STEPS}{END}$ nvidia-smi nvlink -s\n") == "undetermined"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Total wall time: 0:00:47",
+        "[INFO:swift] End time of running main: 2025-05-21 07:49:01.550731",
+        "INFO mlflow.store: uploaded outputs/model.pth",
+        "result check OK",
+        "861M outputs/model.pt.best",
+        "-rw-r----- 1 ann lab 209M Nov 29 16:02 last.ckpt",
+    ],
+)
+def test_a_total_or_what_was_kept_is_a_result(line: str) -> None:
+    assert outcome(f"{STEPS}{line}\n") == "healthy"
+
+
+@pytest.mark.parametrize("line", ["Total time left: 47", "uploaded 0 of 8, waiting", "result check not OK"])
+def test_what_is_left_or_awaited_is_none(line: str) -> None:
+    assert outcome(f"{STEPS}{line}\n") == "undetermined"
+
+
+def test_a_command_that_hung_at_the_start_of_nccl_is_not_forgotten_for_one_that_worked() -> None:
+    run = "ann@w1:~$ mpirun -np 2 ./all_reduce_perf -g 1\n"
+    start = "w1:70:71 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1a commId 0x5 - Init START\n"
+    complete = start.replace("Init START", "Init COMPLETE")
+    assert outcome(f"{run}{start}^Cann@w1:~$ \n{run}{MEASURED}") == "undetermined"
+    assert outcome(f"{run}{start}{complete}{MEASURED}^Cann@w1:~$ \n{run}{MEASURED}") == "healthy"
+
+
+def test_a_warning_of_a_logger_is_got_over_with_the_next_line_of_work() -> None:
+    warning = (
+        "2021-06-02 13:20:41.002193: W tensorflow/core/auto_shard.cc:695] it failed to apply FILE sharding\n"
+    )
+    work = "79/79 [==============================] - 2s 6ms/step - loss: 0.0412 - accuracy: 0.9866\n"
+    assert outcome(f"{work}{warning}{work}") == "healthy"
+    assert outcome(f"{work}{warning}") == "undetermined"
+    assert outcome(f"{work}{warning.replace(': W', ': E')}{work}") == "undetermined"
+
+
+def test_a_job_that_slurm_preempted_and_started_again_is_at_work() -> None:
+    ended = (
+        "slurmstepd: error: *** JOB 47 ON w4 CANCELLED AT 2023-11-29T15:47:21 DUE TO PREEMPTION ***\n"
+        "srun: error: w4: tasks 0-3: Killed\n"
+    )
+    assert outcome(f"{STEPS}{ended}{STEPS}") == "healthy"
+    assert outcome(f"{STEPS}{ended}") == "undetermined"
+    assert outcome(f"{STEPS}{ended.replace('PREEMPTION', 'TIME LIMIT')}{STEPS}") == "undetermined"

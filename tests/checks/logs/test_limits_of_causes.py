@@ -255,3 +255,30 @@ def test_two_processes_on_one_gpu_are_a_cause_where_an_old_nccl_went_on_and_the_
     slug, hosts = first(rank.format(11, 3, 1) + rank.format(12, 3, 2) + "^C\n")
     assert (slug, set(hosts)) == ("duplicate-gpu", {"h", "rank 1", "rank 2"})
     assert first(rank.format(11, 2, 1) + rank.format(12, 3, 2) + "^C\n")[0] != "duplicate-gpu"
+
+
+def test_hosts_that_were_started_for_different_sizes_wait_for_ranks_that_never_come() -> None:
+    command = "(d2) ann@gpuws{}:~/d2$ ./train_net.py --num-gpus {} --machine-rank {} --num-machines 2\n"
+    hung = "^CTraceback (most recent call last):\nKeyboardInterrupt\n"
+    assert first(command.format(12, 2, 0) + command.format(11, 1, 1) + hung) == ("world-size-mismatch", ())
+    assert first(command.format(12, 2, 0) + command.format(11, 2, 1) + hung)[0] == "undetermined"
+    ended = command.format(12, 2, 0) + command.format(11, 1, 1) + f"{_STEPS}Training finished\n"
+    assert first(ended)[0] == "healthy"
+
+
+def test_fewer_pods_than_nodes_are_too_few_where_ranks_waited_in_vain() -> None:
+    def log(pods: int) -> str:
+        rows = [f"lcf-worker-{number}   1/1   Running   0   31m\n" for number in range(pods - 1)]
+        asked = "$ kubectl logs lcf-worker-0\ntorchrun --nproc_per_node 8 --nnodes 4 --node_rank 1 x.py\n"
+        waited = "torch.distributed.DistStoreError: Socket Timeout\n"
+        return "lcf-master-0   1/1   Running   0   31m\n" + "".join(rows) + asked + waited
+
+    assert first(log(3))[0] == "world-size-mismatch"
+    assert first(log(4))[0] == "undetermined"
+
+
+def test_the_node_of_a_pod_stands_in_a_wide_list() -> None:
+    listed = "cuda-validator-vkfv6  0/1  Init:CrashLoopBackOff  9  23m  10.233.88.17  gx7-hgx1   <none>\n"
+    asked = "[root@gx7-mgmt ~]# kubectl  logs  cuda-validator-vkfv6 -n operator -c validation\n"
+    failed = "Failed to allocate device vector A (error code system not yet initialized)!\n"
+    assert first(listed + asked + failed) == ("nvlink-fabric-service", ("gx7-hgx1", "cuda-validator-vkfv6"))
