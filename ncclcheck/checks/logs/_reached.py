@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from ncclcheck.checks.logs._view import statuses
+from ncclcheck.checks.logs._view import remarks, statuses
 from ncclcheck.model.events import CollectiveTimeout, Event, GroupStatus, Log
+
+_NOT_PASSED = re.compile(
+    r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
+)
 
 
 def reached_by_group(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[int, tuple[int, Event]]]:
@@ -26,6 +31,19 @@ def reached_by_group(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[i
             group = of_rank.pop() if len(of_rank) == 1 else timeout.group
             reached.setdefault(group, {}).setdefault(rank, (sequence, timeout))
     return list(reached.values())
+
+
+def not_passed(log: Log) -> list[int]:
+    """Return the ranks of which torch's monitored barrier says that they did not pass it in time."""
+    return sorted(
+        {
+            int(number)
+            for remark in remarks(log, "monitored-barrier")
+            if (match := _NOT_PASSED.search(remark.text))
+            for number in match["ranks"].split(",")
+            if number.strip().isdecimal()
+        }
+    )
 
 
 def _is_at(status: GroupStatus, sequence: int) -> bool:

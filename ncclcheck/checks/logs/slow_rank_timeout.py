@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._reached import reached_by_group
+from ncclcheck.checks.logs._reached import not_passed, reached_by_group
 from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
 from ncclcheck.model.events import (
     CollectiveTimeout,
@@ -22,9 +22,6 @@ from ncclcheck.model.finding import Fix
 _MOST_RANKS = 65536
 _SHOWN = 8  # processes in the summary
 _ENOUGH_TO_COUNT = 3  # ranks that waited, to tell from them how many there are
-_NOT_PASSED = re.compile(
-    r"(?<!\[)[Rr]anks? (?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,200}) failed to pass monitoredBarrier"
-)
 _ZERO_DID_NOT_ANSWER = "received errors while waiting for send/recv from rank 0"
 _HUNG = re.compile(r"Heartbeat monitor timed out|watchdog got stuck for")
 _TASK = re.compile(r"/task:(?P<task>\d{1,6})\b")
@@ -215,20 +212,10 @@ def _waited_for_id(log: Log) -> Iterator[Suspect]:
 
 def _named_by_barrier(log: Log) -> Iterator[Suspect]:
     """Yield the ranks that monitored_barrier names: they did not come."""
-    told = remarks(log, "monitored-barrier")
-    if not any(_NOT_PASSED.search(remark.text) for remark in told):
+    told, ranks = remarks(log, "monitored-barrier"), not_passed(log)
+    if not ranks:
         yield from _did_not_answer(log, [remark for remark in told if _ZERO_DID_NOT_ANSWER in remark.text])
-        return
-    ranks = sorted(
-        {
-            int(number)
-            for remark in told
-            if (match := _NOT_PASSED.search(remark.text))
-            for number in match["ranks"].split(",")
-            if number.strip().isdecimal()
-        }
-    )
-    if ranks:
+    else:
         named = tuple(f"rank {rank}" for rank in ranks)
         yield suspect(
             f"{', '.join(named)} did not come to a monitored barrier in time.",

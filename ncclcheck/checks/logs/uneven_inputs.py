@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._reached import not_passed
 from ncclcheck.checks.logs._view import culprits, exceptions, remarks, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
@@ -22,6 +23,7 @@ _LEFT = re.compile(
     "uneven-inputs",
     "All ranks have the same number of batches",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped"),
+    judges=True,
     fixes=(
         Fix(
             "give every rank the same number of batches: drop_last=True, DistributedSampler, even shards; or "
@@ -55,6 +57,16 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "finished")
         if remark.place.rank is not None and _LEFT.search(remark.text)
     ]
+    noticed = [remark for remark in remarks(log, "message") if remark.values.get("group") == "wenet-uneven"]
+    if noticed and (missing := not_passed(log)):
+        named = tuple(f"rank {rank}" for rank in missing)
+        yield suspect(
+            f"{', '.join(named)} had no more batches while the others still waited, as the program itself found.",
+            [*remarks(log, "monitored-barrier"), *noticed],
+            confidence="likely",
+            hosts=named,
+        )
+        return
     exhausted = remarks(log, "inputs-exhausted")
     if exhausted:
         yield suspect(
