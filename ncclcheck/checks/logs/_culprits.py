@@ -11,6 +11,7 @@ from ncclcheck.checks.logs._view import (
     failures,
     hosts_of,
     hosts_of_address,
+    is_place,
     remarks,
     timeouts,
 )
@@ -105,7 +106,8 @@ def _with_a_name(log: Log) -> tuple[str, ...]:
 
 def _only_address(log: Log) -> tuple[str, ...]:
     """Return the address that all failed connections of the log lead to; of a pod the name without its service, too."""
-    addresses = sorted({failure.address.strip("[]") for failure in failures(log) if failure.address}, key=len)
+    told = {failure.address.strip("[]") for failure in failures(log) if is_place(failure.address)}
+    addresses = sorted(told, key=len)
     if len(addresses) == _BOTH_ENDS and addresses[1].startswith(f"{addresses[0]}."):
         return tuple(addresses)
     return tuple(addresses) if len(addresses) == 1 else ()

@@ -102,7 +102,7 @@ _NO_HOSTS = frozenset(
         "name", "namespace", "status", "reason", "message", "labels", "annotations", "started", "finished",
         "containers",
         "command", "args", "limits", "requests", "events", "type", "age", "ip", "priority", "node", "image", "ready",
-        "utf-8", "utf8", "ascii",
+        "utf-8", "utf8", "ascii", "output", "input", "hostname",
         "ls", "cat", "df", "grep", "ps", "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
@@ -250,7 +250,8 @@ def is_name(word: str) -> bool:
     """Return True if a word before a colon may be a host, and is no level, program or class of an exception."""
     if word.isupper() and "_" in word:  # the name of a state or variable
         return False
-    return word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
+    is_result = re.match(r"(?:nccl|cuda|hip)[A-Z]", word) is not None  # ncclInvalidUsage
+    return not is_result and word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
 
 
 def _seconds(match: re.Match[str]) -> float:
