@@ -46,7 +46,9 @@ def test_no_failed_job_is_called_fine() -> None:
 
 def test_no_healthy_log_has_an_error() -> None:
     found = {log.name for log, given in answers() if log.causes == ("healthy",) and given.errors}
-    assert found <= {"r35c-rayserve-tp2-ray-then-mp"}  # failed, and worked with another setting: why is worth saying
+    assert found <= {
+        "r35c-rayserve-tp2-ray-then-mp"
+    }  # failed, and worked with another setting: why is worth saying
 
 
 def test_the_culprit_is_named_where_the_log_shows_one() -> None:

@@ -16,6 +16,7 @@ from ncclcheck.checks.logs._reruns import run_of
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
 from ncclcheck.logs.lines.progress import is_of_tracker
+from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
@@ -25,7 +26,7 @@ _COUNTED = re.compile(
 )
 _NEAR_THE_END = 0.9  # programs count from 0 or from 1, and tell every tenth step
 _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
-    r"\] ?(?:\([\w.-]{1,40}\) ?)?\[?[\w.-]{1,32}@[\w.-]{1,253}[^#$%\n]{0,120}[#$%]\s*$"
+    rf"\] ?{ENVIRONMENT}\[?{AT_HOST}{SIGNS}\s*$"
 )
 
 # What a program prints of what it found or kept, once it is done with a part: a number with its name, or its own word

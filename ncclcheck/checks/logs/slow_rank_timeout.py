@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._reached import not_passed, reached_by_group
 from ncclcheck.checks.logs._view import behind, culprits, remarks, timeouts, waits, world_size
+from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
 from ncclcheck.model.events import (
     CollectiveTimeout,
     GroupStatus,
@@ -46,9 +47,7 @@ _NO_WORK = re.compile(
 )
 
 # a person's command behind a shell's prompt, or a record of a logger that is not taken apart
-_TYPED = re.compile(
-    r"(?:\([\w.-]{1,40}\) ?)?(?:\[?[\w.-]{1,32}@[\w.-]{1,253}[^$#%\n]{0,120}[$#%]|\$) \S|\{\""
-)
+_TYPED = re.compile(rf"{ENVIRONMENT}(?:\[?{AT_HOST}{SIGNS}|\$) \S|\{{\"")
 
 _STRAGGLER_FIXES = (
     Fix(

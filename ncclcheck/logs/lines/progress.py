@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT
+
 # NO_WORDS: of a table, a native stack or a prompt; WORKS: of a program that works
 NO_WORDS, WORDS, WORKS = 0, 1, 2
 _RULES = (b"====", b"----", b"****")  # of tables
@@ -33,10 +35,7 @@ _PROGRESS = re.compile(
     rb"\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
     re.IGNORECASE,
 )
-_PROMPT = re.compile(
-    rb"^(?:\([\w.-]{1,40}\) ?)?(?:\[[\w.-]{1,32}@[^\]\n]{1,120}\]|[\w.-]{1,32}@[\w.-]{1,253}[:~][^#$%>\n]{0,120}|"
-    rb"(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$"
-)
+_PROMPT = re.compile(rf"^{ENVIRONMENT}(?:\[{AT_HOST}\]|{AT_HOST}|(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$".encode())
 # Of a tracker, which says at the end what the program had told it: W&B, Comet, MLflow
 _TRACKER = re.compile(
     rb"(?:^|[\s:>\])])(?:wandb: |COMET INFO: )"

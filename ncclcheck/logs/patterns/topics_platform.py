@@ -5,6 +5,7 @@ Sources: slurmstepd, kubelet events, Ray's core worker, Horovod's stall inspecto
 
 from __future__ import annotations
 
+from ncclcheck.logs.lines.prompts import AT_HOST, BRACKETED, ENVIRONMENT, SIGNS
 from ncclcheck.logs.patterns.topic import Topic
 
 _WIDE = r"(?:\s*(?:\d{1,3}(?:\.\d{1,3}){3}|<none>) +(?P<node>[a-z0-9][a-z0-9.-]{1,252})(?:\s|$))?"  # kubectl -o wide
@@ -156,7 +157,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "inspected",  # by a person, at the prompt of a shell: who looks at a machine has a question
         (
-            r"^(?:\([\w.-]{1,40}\) ?)?(?:\[[^\]\n]{3,120}\] ?[#$]|[\w.-]{1,32}@[\w.-]{1,253}[^#$\n]{0,120}[#$]|"
+            rf"^{ENVIRONMENT}(?:{BRACKETED}{SIGNS}|{AT_HOST}{SIGNS}|"
             r"[\w.-]{2,63}[#$]|[$>]) (?:sudo )?(?:\S{0,40}/)?(?:dmesg|lsmod|modinfo|modprobe|ibstat(?:us)?|"
             r"ibv_\w{3,20}|"
             r"ibdev2netdev|iblinkinfo|show_gids|ifconfig|ethtool|nvidia-smi|py-spy|gdb|strace|"

@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.logs.lines.prompts import AT_HOST, BRACKETED, ENVIRONMENT, SIGNS
+
 _STATUS = r"\$(?:\?|\{\?\}|\{?(?P<pipe>PIPESTATUS)(?:\[(?P<which>[0@*])\])?\}?)"
 _WORDS = r"[^\"'$;|&\n]{0,60}"
 _ASKED = re.compile(
@@ -32,7 +34,7 @@ _OTHERS = (
 _PROMPT = r"^[^$#>%\n]{0,160}[$#>%] ?"
 _OTHER = re.compile(rf"(?:sudo )?(?:{'|'.join(map(re.escape, _OTHERS))})(?=[\s;]|$)(?!.*\bexec\b)")
 _COMMAND = re.compile(
-    r"^(?:\([\w.-]{1,40}\) ?)?(?:\[[^\]\n]{3,120}\] ?[#$%]|[\w.-]{1,32}@[\w.-]{1,253}[^#$%>\n]{0,120}[#$%>]|"
+    rf"^{ENVIRONMENT}(?:{BRACKETED}{SIGNS}|{AT_HOST}[#$%>]|"
     r"[A-Za-z~/][\w./~-]{1,62}[#$]|(?P<sign>[$#>%])) ?(?P<command>[\w./~(\"'].{0,4000})$"
 )
 _UNSURE = "#>%"  # signs that begin a comment, a quotation or the rest of a bar as well
