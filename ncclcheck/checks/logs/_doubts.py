@@ -12,11 +12,12 @@ import re
 from msgspec import Struct
 
 from ncclcheck.checks.logs._job_rows import pod_rows, pods_completed, pods_failed, rows_of_failure
-from ncclcheck.checks.logs._reruns import run_of
+from ncclcheck.checks.logs._reruns import run_of, typed
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
+from ncclcheck.logs.patterns.endings import is_result
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
@@ -36,11 +37,14 @@ _IS_A_RESULT = re.compile(
     r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
     r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
     r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d|"
-    r"\b(?:total|overall|wall|elapsed|end|run|cpu|gpu|real)[ _-]?(?:wall|clock|elapsed|run)?[ _-]?(?:time|runtime)\b"
+    r"\b(?:total|overall|wall|elapsed|end)[ _-]?(?:wall|clock|elapsed|run|train(?:ing)?|execution|processing)?[ _-]?"
+    r"(?:time|runtime)\b"
     r"[^\d\n]{0,60}\d|"
     r"(?:^|[:\]|>-] )\W{0,4}(?:uploaded|exported|stored|written|wrote|archived|merged|converted|copied) \S|"
     r"\b(?:checks?|results?|verification|validation|comparison|shutdown result)[ :]{1,3}(?:is |are )?"
-    r"(?:OK|ok|passed|correct)\b|"
+    r"(?:OK|ok|passed|correct)\b|\bsaved? (?:to|in|at|under):? \S{0,200}[/.]\w|"
+    r"^(?![^\n]{0,40}(?:init|load|warm|set-?up|connect|prepar|start|epoch|step))"
+    r"[\w.-]{2,40} (?:done|finished|completed?)\W{0,2}$|"
     r"^[-dl][rwxsStT-]{9}[.+@]? |"
     r"^\s{0,20}[\d.]{1,8}[KMGT]i?B?\s{1,4}\S{1,200}\.(?:pt|pth|bin|ckpt|safetensors|tar|h5|npz)\b",
     re.IGNORECASE,
@@ -74,6 +78,10 @@ def doubts(log: Log) -> Doubt | None:
                 (
                     "an earlier command hung at the start of NCCL until somebody stopped it",
                     _stopped_at_start(log),
+                ),
+                (
+                    "an earlier command was stopped by hand, and another one ended well",
+                    _stopped_for_another(log),
                 ),
                 ("a program was started again, and how it ended is not here", _unfinished(log)),
                 ("Kubernetes lists the job as failed", rows_of_failure(log)),
@@ -139,7 +147,8 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
         closed = (end.place for end in remarks(log, "tracker-closed"))
         return not any(end.file == line.place.file and end.line > last for end in closed)
     if line.topic == "new-words":
-        return _IS_A_RESULT.search(line.text) is None or _IS_TROUBLE.search(line.text) is not None
+        is_plain = _IS_A_RESULT.search(line.text) is not None or is_result(line.text)
+        return not is_plain or _IS_TROUBLE.search(line.text) is not None
     return line.topic == "pod-row" and line.values["state"] != "Running"
 
 
@@ -160,6 +169,22 @@ def _stopped_at_start(log: Log) -> tuple[Event, ...]:
         if word.text.startswith("^C")
         and (number := run_of(log, word.place.line)) in begun
         and number not in worked
+    )
+
+
+def _stopped_for_another(log: Log) -> tuple[Event, ...]:
+    """Return the line at which a person stopped a command (^C) that had ended nothing, before another one."""
+    starts = launched(log)
+    ended = {
+        run_of(log, end.place.line) for end in remarks(log, "finished", "bandwidth-measured", "succeeded")
+    }
+    return tuple(
+        word
+        for word in remarks(log, "trouble-word")
+        if word.text.startswith("^C")
+        and 0 < (number := run_of(log, word.place.line)) < len(starts)
+        and number not in ended
+        and typed(starts[number - 1]) != typed(starts[-1])
     )
 
 

@@ -21,14 +21,19 @@ from ncclcheck.checks.logs._culprits import (
 )
 from ncclcheck.checks.logs._network import without_gpudirect
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
-from ncclcheck.checks.logs._works import measured_apart, slowness, unopened, went_on_after
+from ncclcheck.checks.logs._works import measured_apart, served_after, slowness, unopened, went_on_after
 from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
 _PEER_MEMORY = re.compile("memory_peers|peermem")
-_SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config")  # a job goes on, over slower ways
+_SLOWS = (
+    "rdma-userspace-missing",
+    "gdr-unavailable",
+    "stale-config",
+    "ib-link-or-fabric",
+)  # a job goes on, over slower ways
 # Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
 _ENDS_AT_ONCE = frozenset(
     {
@@ -50,6 +55,12 @@ _ENDS_AT_ONCE = frozenset(
         "net-plugin-config",
         "python-env",
     }
+)
+
+
+# No server is ready, or answers, whose parts do not reach each other.
+_OF_REACH = frozenset(
+    {"firewall-blocked-ports", "master-addr-wrong", "hostname-resolution", "k8s-dns-or-mesh"}
 )
 
 
@@ -146,7 +157,10 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
         helped.isdisjoint(suspect.places)
         and suspect.slug in _ENDS_AT_ONCE
         and bool(suspect.places)
-        and all(went_on_after(log, place) for place in suspect.places)
+        and all(
+            went_on_after(log, place) or (suspect.slug in _OF_REACH and served_after(log, place))
+            for place in suspect.places
+        )
     )
 
 
@@ -154,6 +168,7 @@ def _worked_around(log: Log, ranked: Sequence[Suspect]) -> bool:
     """Return True if the job only worked with a setting that gets around its first cause."""
     first = ranked[0] if ranked else None
     helped = {remark.place for remark in remarks(log, "workaround")}
+    helped |= {process.place for process in log.processes if process.settings.get("NCCL_P2P_DISABLE") == "1"}
     return first is not None and first.severity == "error" and not helped.isdisjoint(first.places)
 
 
@@ -210,6 +225,7 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
             slowness(log)
             or unopened(log)
             or without_gpudirect(log)
+            or (remarks(log, "ib-port-down") and remarks(log, "rdma-wanted"))
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -13,6 +14,7 @@ from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.events import Event, Log, Remark
 
+_SETTINGS = re.compile(r"^.{0,200}?[#$%>] |\b[A-Z][A-Z0-9_]{2,60}=\S{0,200} ")
 E = TypeVar("E", bound=Event)
 
 
@@ -32,6 +34,11 @@ class Run(Struct, frozen=True):
 def run_of(log: Log, line: int) -> int:
     """Return the number of the command that wrote the line; 0 for several files, which may be of one job."""
     return bisect_left(_starts(log), line)
+
+
+def typed(start: Remark) -> str:
+    """Return what was typed, without the shell's prompt and the settings before the program."""
+    return _SETTINGS.sub("", start.text)
 
 
 def mended_by_version(log: Log) -> tuple[Run, Run] | None:

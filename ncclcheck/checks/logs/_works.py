@@ -62,6 +62,16 @@ def went_on_after(log: Log, place: LogPosition, *, after: int = RECENT) -> bool:
     return sum(line > place.line for line in lines) >= after or _was_left_in_order(log, place)
 
 
+def served_after(log: Log, place: LogPosition) -> bool:
+    """Return True if a server of the same file said after it that it is ready, or answered."""
+    return any(
+        end.place.file == place.file
+        and end.place.line > place.line
+        and ("serves" in end.values or _SERVES.search(end.text))
+        for end in remarks(log, "finished")
+    )
+
+
 def worked_after(log: Log, remark: Remark) -> bool:
     """Return True if the program worked on after a line; after what its own logger calls a warning, once is enough."""
     return went_on_after(log, remark.place, after=1 if "graded" in remark.values else RECENT)
@@ -138,7 +148,7 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
         end
         for end in remarks(log, "finished")
         if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
-        and not _BEGINS.search(end.text)
+        and ("whole" in end.values or not _BEGINS.search(end.text))
         and not _is_of_another_try(log, end)
     )
 
@@ -180,12 +190,15 @@ def launched(log: Log) -> tuple[Remark, ...]:
 
 def closes_the_job(end: Remark) -> bool:
     """Return True if no more of the job comes after the line: no server goes on, and it is no step of many."""
-    return not is_of_a_part(end) and not _SERVES.search(end.text) and not _ONE_OF_MANY.search(end.text)
+    if "whole" in end.values:
+        return True
+    serves = "serves" in end.values or _SERVES.search(end.text)
+    return not is_of_a_part(end) and not serves and not _ONE_OF_MANY.search(end.text)
 
 
 def is_of_a_part(end: Remark) -> bool:
     """Return True if a line may tell of a part of the job, as `Done!` does."""
-    return not _WHOLE.search(end.text)
+    return "whole" not in end.values and "serves" not in end.values and not _WHOLE.search(end.text)
 
 
 def began_again(log: Log, end: Remark) -> bool:

@@ -61,7 +61,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         if _speaks_for(remark) == "ib-link-or-fabric" and not rails_apart(remark.text)
     ]
     flushed = [remark for remark in completions if not _speaks_for(remark)]
-    nothing_else = down and remarks(log, "rdma-wanted") and troubles(log)
+    nothing_else = down and remarks(log, "rdma-wanted") and (troubles(log) or _only_sockets(log))
     if (
         events
         or nothing_else
@@ -96,6 +96,11 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             confidence="likely" if lost and not _comes_after_a_death(log, lost) else "possible",
             hosts=tuple(dict.fromkeys(peers)) if len(set(peers)) <= _BOTH_ENDS else (),
         )
+
+
+def _only_sockets(log: Log) -> bool:
+    """Return True if every process of the job used sockets."""
+    return {process.network for process in log.processes if process.network} == {"Socket"}
 
 
 def _fatal_events(log: Log) -> list[Remark]:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
+from ncclcheck.checks.logs._network import as_line
+from ncclcheck.checks.logs._reruns import typed
 from ncclcheck.checks.logs._view import (
     alarms,
     culprits,
@@ -17,7 +19,7 @@ from ncclcheck.checks.logs._view import (
     troubles,
 )
 from ncclcheck.checks.logs._works import launched, went_on_after
-from ncclcheck.model.events import Log, PythonException, Remark, WorkerExit
+from ncclcheck.model.events import Log, Process, PythonException, Remark, WorkerExit
 from ncclcheck.model.finding import Fix
 
 # Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
@@ -26,7 +28,7 @@ _IN_P2P = re.compile(
     r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN "
     r"(?:Cuda failure (?!.{0,8}out of memory)|hipIpc\w{3,30} failed)"
 )
-_SETTINGS = re.compile(r"^.{0,200}?[#$%>] |\b[A-Z][A-Z0-9_]{2,60}=\S{0,200} ")
+_OFF = frozenset({("NCCL_P2P_DISABLE", "1"), ("NCCL_P2P_LEVEL", "LOC")})
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -82,6 +84,15 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             f"The command did not end by itself, and the same one with {helped.values['setting']} ended well: what "
             "differs is direct access between GPUs.",
             [*exits(log), *remarks(log, "trouble-word")[:1], helped, *acs],
+            confidence="likely",
+        )
+    elif off := _later_without(log):
+        yield suspect(
+            "The job hung while its GPUs talked directly, until somebody stopped it, and worked without direct access.",
+            [
+                *remarks(log, "hang")[:1],
+                *(as_line(process, f"{_set(process)} set by environment") for process in off),
+            ],
             confidence="likely",
         )
     elif acs and not late and _only_hangs(log) and _uses_pcie(log):
@@ -151,10 +162,27 @@ def _ran_without(log: Log) -> Remark | None:
     return None
 
 
+def _later_without(log: Log) -> tuple[Process, ...]:
+    """Return the processes without direct access, where a run with it was stopped by hand and theirs, later, worked."""
+    off = tuple(process for process in log.processes if _OFF.intersection(process.settings.items()))[:1]
+    used = any(link.via.startswith("P2P/") for process in log.processes for link in process.links)
+    if not off or not used or len(log.files) != 1:
+        return ()
+    begun = off[0].place.line
+    ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
+    stopped = [word.place.line for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
+    hung = any(line < begun for line in stopped) and not any(end < begun for end in ends)
+    return off if hung and any(end > begun for end in ends) else ()
+
+
+def _set(process: Process) -> str:
+    return next(f"{name}={value}" for name, value in process.settings.items() if (name, value) in _OFF)
+
+
 def _hung_later_without(log: Log, workaround: Remark) -> bool:
     """Return True if the command ended well with the setting, and the next one, without it, was stopped by hand."""
     starts = [start for start in launched(log) if start.place.line > workaround.place.line]
-    if not starts or _command(starts[0]) != _command(workaround):
+    if not starts or typed(starts[0]) != typed(workaround):
         return False
     again = starts[0].place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
@@ -162,11 +190,6 @@ def _hung_later_without(log: Log, workaround: Remark) -> bool:
     stopped = any(event.place.line > again for event in (*keys, *_by_hand(log)))
     worked = any(workaround.place.line < end < again for end in ends)
     return stopped and worked and not any(end > again for end in ends)
-
-
-def _command(start: Remark) -> str:
-    """Return what was typed, without the shell's prompt and the settings before the program."""
-    return _SETTINGS.sub("", start.text)
 
 
 def _by_hand(log: Log) -> list[PythonException]:

@@ -57,15 +57,8 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         for remark in remarks(log, "finished")
         if remark.place.rank is not None and _LEFT.search(remark.text)
     ]
-    noticed = [remark for remark in remarks(log, "message") if remark.values.get("group") == "wenet-uneven"]
-    if noticed and (missing := not_passed(log)):
-        named = tuple(f"rank {rank}" for rank in missing)
-        yield suspect(
-            f"{', '.join(named)} had no more batches while the others still waited, as the program itself found.",
-            [*remarks(log, "monitored-barrier"), *noticed],
-            confidence="likely",
-            hosts=named,
-        )
+    if noticed := _noticed(log):
+        yield noticed
         return
     exhausted = remarks(log, "inputs-exhausted")
     if exhausted:
@@ -106,3 +99,17 @@ def _others_wait(log: Log, left: list[Remark]) -> bool:
     """True if a rank that did not leave failed."""
     ranks = {remark.place.rank for remark in left}
     return any(alarm.place.rank is not None and alarm.place.rank not in ranks for alarm in troubles(log))
+
+
+def _noticed(log: Log) -> Suspect | None:
+    """Return that the program itself found who had no more batches, by a monitored barrier."""
+    told = [remark for remark in remarks(log, "message") if remark.values.get("group") == "wenet-uneven"]
+    named = tuple(f"rank {rank}" for rank in not_passed(log)) if told else ()
+    if not named:
+        return None
+    return suspect(
+        f"{', '.join(named)} had no more batches while the others still waited, as the program itself found.",
+        [*remarks(log, "monitored-barrier"), *told],
+        confidence="likely",
+        hosts=named,
+    )

@@ -43,7 +43,7 @@ _TRACKER = re.compile(
 )
 _LABELS_AND_NAME = 160  # bytes at the start of a line
 _TROUBLE = re.compile(
-    rb"error|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
+    rb"error(?!['\"]?[:=] ?\d)|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
     rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
     re.IGNORECASE,
 )

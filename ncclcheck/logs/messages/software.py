@@ -25,6 +25,9 @@ TABLES = (
     "clusters.toml",
     "data.toml",
     "training.toml",
+    "vision.toml",
+    "inference.toml",
+    "science.toml",
 )
 SHORTEST_NEEDLE = 8  # letters of a text's longest part: fewer would be in too many lines
 _LONGEST = 2000  # of a line that is compared

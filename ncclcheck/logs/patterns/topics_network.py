@@ -298,7 +298,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "plugin-ucx",
-        (r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",),
+        (
+            r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail(?!ed to al)|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",
+        ),
     ),
     Topic(
         "plugin-topology",  # a plug-in's own file
@@ -360,7 +362,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"(?P<address>\d{1,3}(?:\.\d{1,3}){3})/(?P<bits>\d{1,2})",
             (
                 r"\binet (?P<held>\d{1,3}(?:\.\d{1,3}){3})/(?P<length>\d{1,2}).{0,60}\bscope "
-                r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})$"
+                r"global\b.{0,40}\b(?P<holder>[A-Za-z][\w.-]{1,30})(?:$|\\)"  # -o writes `\` for a new line
             ),
         ),
         alarms=False,

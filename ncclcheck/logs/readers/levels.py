@@ -28,7 +28,8 @@ _ENDED = re.compile(
 )
 _TROUBLE = re.compile(
     # `0 failed` and `timeout 1800 s` are a count and a setting
-    r"\b(?:(?<!\b0 )fail(?:ed|s|ure|ures|ing)?|cannot|could ?n[o']t|unable to|refused|timed out|unreachable|"
+    r"\b(?:(?<!\b0 )fail(?:ed|s|ure|ures|ing)?(?![\w -]{0,24}[\u2502|:=] {0,8}0(?:[ |\u2502]|$))|"
+    r"cannot|could ?n[o']t|unable to|refused|timed out|unreachable|"
     r"time ?out(?![\s:=(]{0,3}\d)|"
     r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
     r"killing job|forwarding signal|no (?:further |more )?output|nothing (?:more|else|happens)|"

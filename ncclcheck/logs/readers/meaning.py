@@ -47,6 +47,7 @@ _NEWS = frozenset(topic.name for topic in ALL_TOPICS if not topic.alarms)
 _SAYS_NOTHING = _NEWS - {"finished", "workaround", "requeued"}  # of how it went
 _FRAME = re.compile(r"\s{0,4}(?:#?\d{1,3}:?|\[\d{1,3}\]) {1,4}0x[0-9a-f]{8,18} ")  # of a native stack
 _OF_FRAMES = frozenset({"nccl-frame", "nccl-crash", "crash"})
+_TELLING_FRAMES = ("coordinator_address", "self.parallel_devices[self.local_rank]")  # of JAX, of Lightning
 _CONTAINER_CLI = "nvidia-container-cli"  # whose error stands on a line of its own below the event of a pod
 Speaker = tuple[int | None, int | None, int | None, str | None, str | None]
 
@@ -230,7 +231,7 @@ class Meanings:
 
     def _frame(self, speaker: Speaker, raw: Raw) -> None:
         text = raw.prefix.message.strip()
-        if "coordinator_address" in text:  # JAX is told in the program where its first process is
+        if any(told in text for told in _TELLING_FRAMES):
             self.meaning(text, raw, is_info=False)
         if text.startswith('File "') and speaker in self.open_tracebacks:
             self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
@@ -274,7 +275,10 @@ class Meanings:
             graded = {"graded": "warning"} if levels.is_warning(raw.prefix.level, text) else {}
             found.append(Remark(place, kept, topic, graded))
         for event in found:
-            self.keep(raw, event if len(event.text) <= LONGEST_KEPT else _cut(event))
+            self.keep(
+                raw,
+                event if len(event.text) <= LONGEST_KEPT else replace(event, text=event.text[:LONGEST_KEPT]),
+            )
 
     def _where_it_ran(self, raw: Raw, text: str) -> Raw:
         """Return the line on the node that it names, or an exception's where Ray ran its task as lines before tell."""
@@ -394,7 +398,3 @@ def speaker_of(prefix: Prefix) -> Speaker:
 
 def _short(values: dict[str, str]) -> dict[str, str]:
     return {name: value[:255] for name, value in values.items()}
-
-
-def _cut(event: AnyEvent) -> AnyEvent:
-    return replace(event, text=event.text[:LONGEST_KEPT])

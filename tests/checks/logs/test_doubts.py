@@ -262,3 +262,28 @@ def test_a_job_that_slurm_preempted_and_started_again_is_at_work() -> None:
     assert outcome(f"{STEPS}{ended}{STEPS}") == "healthy"
     assert outcome(f"{STEPS}{ended}") == "undetermined"
     assert outcome(f"{STEPS}{ended.replace('PREEMPTION', 'TIME LIMIT')}{STEPS}") == "undetermined"
+
+
+def test_a_command_that_was_stopped_by_hand_is_not_made_good_by_another_one() -> None:
+    on_two = "root@w1:/run# horovodrun -np 4 -H a:2,b:2 python mnist.py\nLaunched horovodrun server.\n^C^C\n"
+    on_one = f"root@w1:/run# horovodrun -np 2 -H localhost:2 python mnist.py\n{MEASURED}"
+    assert outcome(on_two + on_one) == "undetermined"
+    assert outcome(on_two + on_two.replace("^C^C\n", MEASURED)) == "healthy"
+
+
+def test_a_server_that_became_ready_reached_what_it_had_waited_for() -> None:
+    waited = "E gcs_rpc_client.h:554: Failed to connect to GCS at address head:6379 within 5 seconds.\n"
+    ready = "INFO:     Application startup complete.\nINFO:     Uvicorn running on http://0.0.0.0:8080\n"
+    assert outcome(waited) == "named"
+    assert outcome(waited + ready) == "healthy"
+
+
+def test_none_that_failed_is_no_trouble() -> None:
+    row = "│ Failed Requests │ {} │\n"
+    assert outcome(STEPS + END + row.format(0)) == "healthy"
+    assert outcome(STEPS + row.format(7)) == "undetermined"
+
+
+def test_a_metric_that_is_called_an_error_is_progress() -> None:
+    row = "Epoch: [1]  [   {}/7393]  eta: 14:20:31  lr: 0.000100  class_error: 80.00  loss: 17.9120\n"
+    assert outcome("".join(row.format(number) for number in (0, 10, 20))) == "healthy"

@@ -282,3 +282,34 @@ def test_the_node_of_a_pod_stands_in_a_wide_list() -> None:
     asked = "[root@gx7-mgmt ~]# kubectl  logs  cuda-validator-vkfv6 -n operator -c validation\n"
     failed = "Failed to allocate device vector A (error code system not yet initialized)!\n"
     assert first(listed + asked + failed) == ("nvlink-fabric-service", ("gx7-hgx1", "cuda-validator-vkfv6"))
+
+
+def test_a_run_that_hung_with_direct_access_and_worked_without_it_blames_the_access() -> None:
+    channel = "b850:301:301 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via {}\n"
+    hung = channel.format("P2P/CUMEM") + "^C\n"
+    off = "b850:297:297 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1\n" + channel.format(
+        "SHM/direct/direct"
+    )
+    ready = "INFO:     Application startup complete.\n"
+    assert first(hung + off + ready)[0] == "p2p-broken"
+    assert first(hung + off)[0] != "p2p-broken"
+    assert first(ready + off + ready)[0] != "p2p-broken"
+
+
+def test_a_port_that_no_subnet_manager_set_up_is_why_a_job_that_asked_for_it_used_sockets() -> None:
+    asked = "w1:5:6 [0] NCCL INFO NCCL_IB_HCA set to mlx5_7\nw1:5:6 [0] NCCL INFO Using network Socket\n"
+    measured = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.07\n"
+    look = "root@w1:/# ibstat mlx5_7\n\t\tState: {}\n\t\tPhysical state: LinkUp\n"
+    assert first(asked + measured + look.format("Initializing"))[0] == "ib-link-or-fabric"
+    assert first(asked + measured + look.format("Active"))[0] == "undetermined"
+
+
+def test_the_address_of_a_tunnel_that_ip_lists_leads_to_no_other_node() -> None:
+    failed = (
+        "[w4][[9281,1],1][btl_tcp_endpoint.c:796] connect() to 192.168.118.0 failed: No route to host (113)\n"
+    )
+    listed = (
+        "9: {}    inet 192.168.118.0/32 scope global {}\\       valid_lft forever preferred_lft forever\n"
+    )
+    assert first(failed + listed.format("tunl0", "tunl0"))[0] == "wrong-interface"
+    assert first(failed + listed.format("eth0", "eth0"))[0] == "firewall-blocked-ports"
