@@ -87,14 +87,7 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             confidence="likely",
         )
     elif off := _later_without(log):
-        yield suspect(
-            "The job hung while its GPUs talked directly, until somebody stopped it, and worked without direct access.",
-            [
-                *remarks(log, "hang")[:1],
-                *(as_line(process, f"{_set(process)} set by environment") for process in off),
-            ],
-            confidence="likely",
-        )
+        yield _worked_without(log, off)
     elif acs and not late and _only_hangs(log) and _uses_pcie(log):
         yield suspect(
             "The job hangs, its GPUs talk over PCIe peer-to-peer, and ACS or the IOMMU is on.",
@@ -162,21 +155,27 @@ def _ran_without(log: Log) -> Remark | None:
     return None
 
 
-def _later_without(log: Log) -> tuple[Process, ...]:
-    """Return the processes without direct access, where a run with it was stopped by hand and theirs, later, worked."""
-    off = tuple(process for process in log.processes if _OFF.intersection(process.settings.items()))[:1]
+def _worked_without(log: Log, off: Process) -> Suspect:
+    """Return that what differs between a run that hung and one that worked is direct access between GPUs."""
+    setting = next(f"{name}={value}" for name, value in off.settings.items() if (name, value) in _OFF)
+    return suspect(
+        "The job hung while its GPUs talked directly, until somebody stopped it, and worked without direct access.",
+        [*remarks(log, "hang")[:1], as_line(off, f"{setting} set by environment")],
+        confidence="likely",
+    )
+
+
+def _later_without(log: Log) -> Process | None:
+    """Return a process without direct access, where a run with it was stopped by hand and its own, later, worked."""
+    off = next((process for process in log.processes if _OFF.intersection(process.settings.items())), None)
     used = any(link.via.startswith("P2P/") for process in log.processes for link in process.links)
-    if not off or not used or len(log.files) != 1:
-        return ()
-    begun = off[0].place.line
+    if off is None or not used or len(log.files) != 1:
+        return None
+    begun = off.place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
     stopped = [word.place.line for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
     hung = any(line < begun for line in stopped) and not any(end < begun for end in ends)
-    return off if hung and any(end > begun for end in ends) else ()
-
-
-def _set(process: Process) -> str:
-    return next(f"{name}={value}" for name, value in process.settings.items() if (name, value) in _OFF)
+    return off if hung and any(end > begun for end in ends) else None
 
 
 def _hung_later_without(log: Log, workaround: Remark) -> bool:

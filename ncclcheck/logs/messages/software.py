@@ -28,6 +28,7 @@ TABLES = (
     "vision.toml",
     "inference.toml",
     "science.toml",
+    "system.toml",
 )
 SHORTEST_NEEDLE = 8  # letters of a text's longest part: fewer would be in too many lines
 _LONGEST = 2000  # of a line that is compared

@@ -182,9 +182,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (r"(?:read|open) failed in ncclIbRoceGetVersionNum(?:: ?(?P<error>.{1,60}))?",),
         at_info=True,
     ),
-    Topic(
-        "ib-incompatible", (r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device counts",)
-    ),
+    Topic("ib-incompatible", (r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device",)),
     Topic(
         "ib-port-down",
         (
