@@ -40,11 +40,11 @@ def required(pattern: str) -> Texts:
 
 def needles(patterns: Iterable[str]) -> str:
     """Return one expression that finds a text which a line needs to match one of the patterns, in lower case."""
-    return _as_tree(sorted(needed_by(patterns)))
+    return _as_tree(sorted(_without_longer(needed_by(patterns))))
 
 
-def needed_by(patterns: Iterable[str]) -> Texts:
-    """Return the texts of which a line, in lower case, needs one to match one of the patterns.
+def needed_by(patterns: Iterable[str]) -> list[str]:
+    """Return the texts of which a line, in lower case, needs one to match one of the patterns; some contain another.
 
     Raises ValueError for a pattern that can match without such a text: every line would have to be looked at.
     """
@@ -54,7 +54,7 @@ def needed_by(patterns: Iterable[str]) -> Texts:
         if not needed:
             raise ValueError(f"no text of {SHORTEST} letters is in every line that matches {pattern}")
         texts += needed
-    return _without_longer(texts)
+    return texts
 
 
 def _without_longer(texts: Iterable[str]) -> Texts:
@@ -84,10 +84,11 @@ def _as_tree(texts: Iterable[str]) -> str:
     return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
 
 
-def alternatives(pattern: str) -> list[str]:
+@cache
+def alternatives(pattern: str) -> Texts:
     """Split the pattern at its outermost `|`, which are not in a group or class."""
     if "|" not in pattern:
-        return [pattern]
+        return (pattern,)
     parts, start, position = [], 0, 0
     while position < len(pattern):
         end = _end_of_atom(pattern, position)
@@ -95,7 +96,7 @@ def alternatives(pattern: str) -> list[str]:
             parts.append(pattern[start:position])
             start = end
         position = end
-    return [*parts, pattern[start:]]
+    return (*parts, pattern[start:])
 
 
 def _worth(texts: Texts) -> tuple[int, int, int]:

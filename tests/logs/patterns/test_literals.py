@@ -46,7 +46,7 @@ def test_a_pattern_that_needs_no_text_is_refused() -> None:
 
 
 def test_the_outermost_alternatives() -> None:
-    assert alternatives(r"a(?:b|c)|[|]d|\|e") == ["a(?:b|c)", "[|]d", r"\|e"]
+    assert alternatives(r"a(?:b|c)|[|]d|\|e") == ("a(?:b|c)", "[|]d", r"\|e")
 
 
 @pytest.mark.parametrize("words", TOPIC_PATTERNS)
