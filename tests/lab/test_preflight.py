@@ -22,10 +22,7 @@ LabOf = Callable[..., Lab]
 PATIENT = ("--join-timeout", "100", "--timeout", "150")
 LONG_BEFORE_S = 60.0
 
-BARE = """
-import torch.distributed as dist
-dist.init_process_group("gloo"); dist.barrier(); dist.destroy_process_group()
-"""
+BARE = "import torch.distributed as d; d.init_process_group('gloo'); d.barrier(); d.destroy_process_group()"
 
 
 def bare_seconds(lab: Lab) -> float:
