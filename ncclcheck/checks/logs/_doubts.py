@@ -51,10 +51,13 @@ _IS_A_RESULT = re.compile(
 )
 
 _OF_GPUS = re.compile(
-    r"[#$>%] (?:watch .{0,20})?nvidia-smi(?! topo| nvlink| -q| -pm)|[#$>%] (?:free|df|ls|du)\b"
+    r"[#$>%] (?:watch .{0,20})?nvidia-smi"
+    r"(?:\s*$| -L\b| --query-gpu=(?:index|name|memory\.\w+|utilization\.\w+|,){1,12} )|"
+    r"[#$>%] (?:free|df|ls|du)\b"
 )
 _IS_TROUBLE = re.compile(
-    r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space",
+    r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space|"
+    r"abnormal|exceed|limit|stop(?!ping)|heartbeat|\bcores?\b|trace|preempt|quota|diverg|throttl|retr(?:y|ies)|slow|since|\b5\d\d\b",
     re.IGNORECASE,
 )
 

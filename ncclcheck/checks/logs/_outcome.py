@@ -225,10 +225,14 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
             slowness(log)
             or unopened(log)
             or without_gpudirect(log)
-            or (remarks(log, "ib-port-down") and remarks(log, "rdma-wanted"))
+            or (first.slug == "ib-link-or-fabric" and _used_sockets(log))
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
         )
     )
+
+
+def _used_sockets(log: Log) -> bool:
+    return {process.network for process in log.processes if process.network} == {"Socket"}
 
 
 def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:

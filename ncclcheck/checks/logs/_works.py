@@ -29,6 +29,10 @@ _SERVES = re.compile(
     r": (?:Connected|Success)$|health check server|Deployed app|is ready at http|starting the main loop|"
     r"Program ended successfully|W&B process"
 )
+_READY = re.compile(r"startup complete|Uvicorn running on|fired up|is ready at http|Started \w+ ?Service")
+_HANGS = re.compile(
+    r"hang|hung|stuck|stall|not responding|no progress|unreachable|unresponsive|dead", re.IGNORECASE
+)
 _ONE_OF_MANY = re.compile(
     r"\b(?:round|local|shard|rollout|warm-?up)\b|"
     r"^(?!.*'train_runtime')(?!.*(?:training|run|job)\b.{0,40}(?:finished|done|complete))"
@@ -63,18 +67,17 @@ def went_on_after(log: Log, place: LogPosition, *, after: int = RECENT) -> bool:
 
 
 def served_after(log: Log, place: LogPosition) -> bool:
-    """Return True if a server of the same file said after it that it is ready, or answered."""
+    """Return True if a server of the same file said after it that it is ready."""
     return any(
-        end.place.file == place.file
-        and end.place.line > place.line
-        and ("serves" in end.values or _SERVES.search(end.text))
+        end.place.file == place.file and end.place.line > place.line and _READY.search(end.text)
         for end in remarks(log, "finished")
     )
 
 
 def worked_after(log: Log, remark: Remark) -> bool:
-    """Return True if the program worked on after a line; after what its own logger calls a warning, once is enough."""
-    return went_on_after(log, remark.place, after=1 if "graded" in remark.values else RECENT)
+    """Return True if the program worked on after a line; once is enough after a warning that tells of no hang."""
+    is_mild = "graded" in remark.values and not _HANGS.search(remark.text)
+    return went_on_after(log, remark.place, after=1 if is_mild else RECENT)
 
 
 def is_end_of_stall(log: Log, event: Event) -> bool:
@@ -111,16 +114,21 @@ def is_overcome(log: Log, event: Event) -> bool:
     if isinstance(event, Remark) and (event.topic in _LASTING or event.values.get("ends")):
         again = event.topic == "host-oom" or event.values.get("cause") == "host-oom-kill"
         again = again or event.values.get("group") == "kubernetes-ended"
-        is_back = event.values.get("group") == "slurm-ended" and _was_preempted(log)  # and works again
+        is_back = event.values.get("group") == "slurm-ended" and _began_after_preemption(log, event.place)
         return went_on_after(log, event.place) and (
             is_back or (again and _ended_well_after(log, event.place))
         )
     return went_on_after(log, event.place) or is_end_of_stall(log, event)
 
 
-def _was_preempted(log: Log) -> bool:
-    """Return True if Slurm ended the job for another one, after which it starts it again."""
-    return any("PREEMPT" in end.values.get("why", "") for end in remarks(log, "scheduler-end"))
+def _began_after_preemption(log: Log, place: LogPosition) -> bool:
+    """Return True if Slurm ended the job for another one only, and the program began again after the line."""
+    ends = [end.values.get("why", "") for end in remarks(log, "scheduler-end")]
+    begun = [start.place for start in remarks(log, "rank-beyond", "launched", "nccl-banner")]
+    begun += [event.place for event in log.events if isinstance(event, CommInit) and event.stage == "start"]
+    return all("PREEMPT" in why for why in ends) and any(
+        start.file == place.file and start.line > place.line for start in begun
+    )
 
 
 def _ended_well_after(log: Log, place: LogPosition) -> bool:
@@ -148,7 +156,7 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
         end
         for end in remarks(log, "finished")
         if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
-        and ("whole" in end.values or not _BEGINS.search(end.text))
+        and not _BEGINS.search(end.text)
         and not _is_of_another_try(log, end)
     )
 
@@ -190,15 +198,12 @@ def launched(log: Log) -> tuple[Remark, ...]:
 
 def closes_the_job(end: Remark) -> bool:
     """Return True if no more of the job comes after the line: no server goes on, and it is no step of many."""
-    if "whole" in end.values:
-        return True
-    serves = "serves" in end.values or _SERVES.search(end.text)
-    return not is_of_a_part(end) and not serves and not _ONE_OF_MANY.search(end.text)
+    return not is_of_a_part(end) and not _SERVES.search(end.text) and not _ONE_OF_MANY.search(end.text)
 
 
 def is_of_a_part(end: Remark) -> bool:
     """Return True if a line may tell of a part of the job, as `Done!` does."""
-    return "whole" not in end.values and "serves" not in end.values and not _WHOLE.search(end.text)
+    return not _WHOLE.search(end.text)
 
 
 def began_again(log: Log, end: Remark) -> bool:

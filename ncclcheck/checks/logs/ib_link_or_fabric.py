@@ -19,6 +19,7 @@ _FATAL = re.compile(
 )
 # Of a queue pair alone: the other side's request does not fit to it (ibv_event_type_str of QP_REQ_ERR, QP_ACCESS_ERR)
 _OF_A_REQUEST = re.compile(r"invalid request|access violation|QP_(?:REQ|ACCESS)_ERR", re.IGNORECASE)
+_ADAPTER = re.compile(r"\b(?:mlx\d|bnxt_re|irdma|rdma|roce|ib)\w*\d")
 
 
 @cause(
@@ -99,8 +100,12 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
 
 
 def _only_sockets(log: Log) -> bool:
-    """Return True if every process of the job used sockets."""
-    return {process.network for process in log.processes if process.network} == {"Socket"}
+    """Return True if all processes, of several hosts, used sockets, and a person looked at the adapter asked for."""
+    asked = {name for remark in remarks(log, "rdma-wanted") for name in _ADAPTER.findall(remark.text)}
+    looks = " ".join(remark.text for remark in remarks(log, "inspected"))
+    networks = {process.network for process in log.processes if process.network}
+    hosts = {process.host for process in log.processes}
+    return networks == {"Socket"} and len(hosts) > 1 and any(name in looks.split() for name in asked)
 
 
 def _fatal_events(log: Log) -> list[Remark]:

@@ -174,7 +174,10 @@ def _later_without(log: Log) -> Process | None:
     begun = off.place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
     stopped = [word.place.line for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
-    hung = any(line < begun for line in stopped) and not any(end < begun for end in ends)
+    waited = [word.place.line for word in remarks(log, "hang")]
+    hung = any(wait < line < begun for wait in waited for line in stopped) and not any(
+        end < begun for end in ends
+    )
     return off if hung and any(end > begun for end in ends) else None
 
 

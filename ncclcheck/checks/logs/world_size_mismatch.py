@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -14,6 +15,10 @@ from ncclcheck.checks.logs._view import exceptions, finished_well, registered, r
 from ncclcheck.checks.logs._works import measured_apart
 from ncclcheck.model.events import Event, Log, Registered, Remark
 from ncclcheck.model.finding import Fix
+
+_CUT = re.compile(
+    r"\b(?:head|tail)\b|(?<!\S)-l\b|selector|\bgrep .{0,40}(?:worker|master|launcher)"
+)  # a list of pods
 
 
 @cause(
@@ -140,8 +145,8 @@ def _sizes_differ(log: Log) -> Suspect | None:
     """Return that hosts were started for different numbers of nodes, or of processes where all must have as many."""
     first: dict[str, Remark] = {}
     for told in () if finished_well(log) else remarks(log, "size-asked"):
-        if told.place.host:
-            first.setdefault(told.place.host, told)
+        if told.place.host and "sbatch" not in told.text:
+            first[told.place.host] = told  # of several attempts the last
     sizes = {host: (told.values["nodes"], told.values.get("gpus")) for host, told in first.items()}
     if not sizes or len(set(sizes.values())) == 1 or "1" in {nodes for nodes, _ in sizes.values()}:
         return None
@@ -161,7 +166,8 @@ def _too_few_pods(log: Log) -> Suspect | None:
     """Return that Kubernetes lists fewer pods of the job than nodes were asked for, where ranks waited in vain."""
     asked = [told for told in remarks(log, "size-asked") if told.place.host]
     waited: list[Event] = [*remarks(log, "store-wait"), *_few(log)]
-    if not asked or not waited or finished_well(log):
+    is_cut = any(_CUT.search(remark.text) for remark in remarks(log, "kubernetes"))
+    if not asked or not waited or is_cut or finished_well(log):
         return None
     jobs = {job_of(told.place.host or "") for told in asked}
     pods = {row.values["pod"]: row for row in pod_rows(log) if job_of(row.values["pod"]) in jobs}

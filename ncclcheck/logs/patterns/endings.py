@@ -1,7 +1,7 @@
-"""How programs say that they ended well, or got somewhere: the table endings.toml, as patterns of topics.
+"""How programs say that they ended well, or got somewhere: the table endings.toml.
 
-A line by which a program tells that its whole run ended well has its text as the value `whole`; that of a server which
-is ready, or that answered, as the value `serves`.
+It tells last words that raise no doubt about a job at work from words that may mean trouble. What proves that a job
+ended well is judged elsewhere (`topics_program`, topic "finished").
 """
 
 from __future__ import annotations
@@ -36,17 +36,13 @@ def endings() -> tuple[Ending, ...]:
 
 
 def is_result(text: str) -> bool:
-    """Return True if the line tells a result, or what was kept: an orderly shutdown may follow a failure as well."""
-    return any(pattern.search(text) for pattern in _of_results())
+    """Return True if the line tells an end, a result or what was kept.
+
+    Such a line alone proves no good end: a part of the job, a failed one or its clean-up may print it as well.
+    """
+    return any(pattern.search(text) for pattern in _compiled())
 
 
 @cache
-def _of_results() -> tuple[re.Pattern[str], ...]:
-    found = patterns("saved", "result")
-    return tuple(re.compile(pattern, re.IGNORECASE) for pattern in found)
-
-
-def patterns(*says: Says, value: str = "") -> tuple[str, ...]:
-    """Return the patterns of the lines that say one of these; with a `value`, the match is kept under that name."""
-    found = (ending.pattern for ending in endings() if ending.says in says)
-    return tuple(f"(?P<{value}>{pattern})" if value else pattern for pattern in found)
+def _compiled() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(ending.pattern, re.IGNORECASE) for ending in endings())

@@ -239,7 +239,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         "size-asked",  # by the command of a node: how many nodes, and processes on each where all have to have as many
         (
             r"(?<!\S)--(?:num[-_]gpus[= ](?P<gpus>\d{1,3})\b.{0,200}--)?(?:nnodes|num[-_]machines|num[-_]nodes)[= ]"
-            r"(?:\d{1,6}:)?(?P<nodes>\d{1,6})\b",
+            r"(?P<nodes>\d{1,6})\b(?!:)",
         ),
         alarms=False,
     ),

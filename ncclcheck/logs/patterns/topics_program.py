@@ -5,7 +5,6 @@ Sources: CPython's import system and errors, torch, nccl-tests, Slurm, Open MPI,
 
 from __future__ import annotations
 
-from ncclcheck.logs.patterns.endings import patterns
 from ncclcheck.logs.patterns.topic import Topic
 
 PROGRAM_TOPICS: tuple[Topic, ...] = (
@@ -266,8 +265,6 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "finished",
         (
-            *patterns("finished", value="whole"),
-            *patterns("ready", "served", value="serves"),
             (
                 r"(?:training|train|\bjob|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
                 r"complete(?:d|s)?(?! {1,20}\d{1,3}:\d)|done|succe(?!eded {2}))"  # but not a row of a table of jobs

@@ -252,16 +252,19 @@ def test_a_warning_of_a_logger_is_got_over_with_the_next_line_of_work() -> None:
     assert outcome(f"{work}{warning}{work}") == "healthy"
     assert outcome(f"{work}{warning}") == "undetermined"
     assert outcome(f"{work}{warning.replace(': W', ': E')}{work}") == "undetermined"
+    assert outcome(f"{work}{warning.replace('failed to', 'is stuck, cannot')}{work}") == "undetermined"
 
 
 def test_a_job_that_slurm_preempted_and_started_again_is_at_work() -> None:
+    again = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4\n"
     ended = (
         "slurmstepd: error: *** JOB 47 ON w4 CANCELLED AT 2023-11-29T15:47:21 DUE TO PREEMPTION ***\n"
         "srun: error: w4: tasks 0-3: Killed\n"
     )
-    assert outcome(f"{STEPS}{ended}{STEPS}") == "healthy"
+    assert outcome(f"{STEPS}{ended}{again}{STEPS}") == "healthy"
+    assert outcome(f"{STEPS}{ended}{STEPS}") == "undetermined", "ranks go on while Slurm waits for them"
     assert outcome(f"{STEPS}{ended}") == "undetermined"
-    assert outcome(f"{STEPS}{ended.replace('PREEMPTION', 'TIME LIMIT')}{STEPS}") == "undetermined"
+    assert outcome(f"{STEPS}{ended.replace('PREEMPTION', 'TIME LIMIT')}{again}{STEPS}") == "undetermined"
 
 
 def test_a_command_that_was_stopped_by_hand_is_not_made_good_by_another_one() -> None:
@@ -275,7 +278,7 @@ def test_a_server_that_became_ready_reached_what_it_had_waited_for() -> None:
     waited = "E gcs_rpc_client.h:554: Failed to connect to GCS at address head:6379 within 5 seconds.\n"
     ready = "INFO:     Application startup complete.\nINFO:     Uvicorn running on http://0.0.0.0:8080\n"
     assert outcome(waited) == "named"
-    assert outcome(waited + ready) == "healthy"
+    assert outcome(waited + ready) == "undetermined"
 
 
 def test_none_that_failed_is_no_trouble() -> None:
@@ -287,3 +290,65 @@ def test_none_that_failed_is_no_trouble() -> None:
 def test_a_metric_that_is_called_an_error_is_progress() -> None:
     row = "Epoch: [1]  [   {}/7393]  eta: 14:20:31  lr: 0.000100  class_error: 80.00  loss: 17.9120\n"
     assert outcome("".join(row.format(number) for number in (0, 10, 20))) == "healthy"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "ssh check node02: success",
+        "Tokenizing dataset: all done!",
+        "Compiling kernels: done in 35.2 s",
+        "worker 3: done.",
+        "Container finished successfully",
+        "request returned 503 Service Unavailable",
+        "TCPStore master now listening for connections on port 29500",
+    ],
+)
+def test_no_word_of_a_part_ends_a_job_that_hangs_at_the_start_of_nccl(end: str) -> None:
+    start = (
+        "n1:1:{0} [0] NCCL INFO comm 0x1 rank {0} nranks 2 cudaDev {0} busId 1000 commId 0xabc - Init START\n"
+    )
+    assert outcome(f"{end}\n{start.format(0)}{start.format(1)}") == "undetermined"
+
+
+@pytest.mark.parametrize(
+    ("trouble", "end"),
+    [
+        (
+            "NVRM: Xid (PCI:0000:3b:00): 79, pid=1, GPU has fallen off the bus.",
+            "Log collection completed successfully.",
+        ),
+        ("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "=== done ==="),
+        ("ModuleNotFoundError: No module named 'apex'", "copying logs: success"),
+        ("RuntimeError: No CUDA GPUs are available", "artifact upload: Success"),
+        ("Killed", "Data pipeline complete!"),
+        ("ERROR node n2 unreachable, giving up", "Cleanup completed successfully."),
+        ("INFO: Uvicorn running on http://0.0.0.0:8000", "Killed"),
+    ],
+)
+def test_no_clean_up_makes_a_failed_job_fine(trouble: str, end: str) -> None:
+    assert outcome(f"step 1 loss 2.1\n{trouble}\n{end}\n") != "healthy"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Elapsed time since last heartbeat of rank 3: 600 s",
+        "Exceeded wall time 12:00:00",
+        "Abnormal termination (return value 9), total run time: 600 s",
+        "Job stopped at 2026-01-02 12:00:11",
+        "-rw------- 1 ann ann 4123456789 Jan  2 12:00 core.12345",
+        "Stored 12 chunks of stack traces",
+        "Normal termination not reached",
+        "request returned 503 Service Unavailable",
+    ],
+)
+def test_last_words_that_tell_of_trouble_are_no_result(line: str) -> None:
+    assert outcome(f"{STEPS}{line}\n") == "undetermined"
+
+
+def test_a_look_at_what_slows_a_gpu_is_a_question_after_the_end_as_well() -> None:
+    assert outcome(f"{STEPS}{END}$ nvidia-smi\n") == "healthy"
+    assert outcome(f"{STEPS}{END}$ nvidia-smi --query-gpu=clocks_throttle_reasons.active --format=csv\n") == (
+        "undetermined"
+    )

@@ -275,6 +275,7 @@ def test_fewer_pods_than_nodes_are_too_few_where_ranks_waited_in_vain() -> None:
 
     assert first(log(3))[0] == "world-size-mismatch"
     assert first(log(4))[0] == "undetermined"
+    assert first("$ kubectl get pods | head -3\n" + log(3))[0] == "undetermined"
 
 
 def test_the_node_of_a_pod_stands_in_a_wide_list() -> None:
@@ -286,7 +287,8 @@ def test_the_node_of_a_pod_stands_in_a_wide_list() -> None:
 
 def test_a_run_that_hung_with_direct_access_and_worked_without_it_blames_the_access() -> None:
     channel = "b850:301:301 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via {}\n"
-    hung = channel.format("P2P/CUMEM") + "^C\n"
+    waited = "INFO No available shared memory broadcast block found in 60 seconds.\n"
+    hung = channel.format("P2P/CUMEM") + waited + "^C\n"
     off = "b850:297:297 [0] NCCL INFO NCCL_P2P_DISABLE set by environment to 1\n" + channel.format(
         "SHM/direct/direct"
     )
@@ -294,14 +296,22 @@ def test_a_run_that_hung_with_direct_access_and_worked_without_it_blames_the_acc
     assert first(hung + off + ready)[0] == "p2p-broken"
     assert first(hung + off)[0] != "p2p-broken"
     assert first(ready + off + ready)[0] != "p2p-broken"
+    assert first(hung.replace(waited, _STEPS) + off + ready)[0] != "p2p-broken"
 
 
 def test_a_port_that_no_subnet_manager_set_up_is_why_a_job_that_asked_for_it_used_sockets() -> None:
-    asked = "w1:5:6 [0] NCCL INFO NCCL_IB_HCA set to mlx5_7\nw1:5:6 [0] NCCL INFO Using network Socket\n"
+    asked = "".join(
+        f"w{number}:5:6 [0] NCCL INFO NCCL_IB_HCA set to mlx5_7\nw{number}:5:6 [0] NCCL INFO Using network Socket\n"
+        for number in (1, 2)
+    )
     measured = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.07\n"
     look = "root@w1:/# ibstat mlx5_7\n\t\tState: {}\n\t\tPhysical state: LinkUp\n"
     assert first(asked + measured + look.format("Initializing"))[0] == "ib-link-or-fabric"
     assert first(asked + measured + look.format("Active"))[0] == "undetermined"
+    assert (
+        first(asked + measured + look.format("Initializing").replace("mlx5_7", "mlx5_1"))[0] == "undetermined"
+    )
+    assert first(asked.replace("w2", "w1") + measured + look.format("Initializing"))[0] == "undetermined"
 
 
 def test_the_address_of_a_tunnel_that_ip_lists_leads_to_no_other_node() -> None:
