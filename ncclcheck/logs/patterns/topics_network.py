@@ -319,7 +319,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         at_info=True,
     ),
     # MTU and routes
-    Topic("mtu", (r"(?:\bmtu|\bactive_mtu)[\s=:]{1,6}(?P<mtu>\d{3,5})\b",), alarms=False),
+    # 65536 is that of Linux's loopback, which no packet between nodes takes
+    Topic("mtu", (r"\b(?:active_)?mtu[\s=:]{1,6}(?!65536)(?P<mtu>\d{3,5})\b",), alarms=False),
     Topic(
         "ib-mtu", (r"\bqpn \d{1,10} mtu (?P<mtu>[1-5])\b",), alarms=False, at_info=True
     ),  # as verbs number it

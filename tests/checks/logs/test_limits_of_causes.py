@@ -323,3 +323,9 @@ def test_the_address_of_a_tunnel_that_ip_lists_leads_to_no_other_node() -> None:
     )
     assert first(failed + listed.format("tunl0", "tunl0"))[0] == "wrong-interface"
     assert first(failed + listed.format("eth0", "eth0"))[0] == "firewall-blocked-ports"
+
+
+def test_the_mtu_of_loopback_differs_from_no_other() -> None:
+    listed = "1: lo: <LOOPBACK,UP> mtu 65536 qdisc noqueue\n38: eth0@if39: <UP> mtu {} qdisc noqueue\n"
+    failed = "RuntimeError: [enforce fail at gloo/pair.cc:588] connect [172.17.0.4]:34571: No route to host\n"
+    assert first(listed.format(1500) + failed)[0] != "mtu-mismatch"
