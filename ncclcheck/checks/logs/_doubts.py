@@ -12,7 +12,8 @@ import re
 from msgspec import Struct
 
 from ncclcheck.checks.logs._job_rows import pod_rows, pods_completed, pods_failed, rows_of_failure
-from ncclcheck.checks.logs._reruns import run_of, typed
+from ncclcheck.checks.logs._network import only_sockets
+from ncclcheck.checks.logs._reruns import interrupts, run_of, typed
 from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
 from ncclcheck.logs.lines.progress import is_of_tracker
@@ -28,26 +29,6 @@ _COUNTED = re.compile(
 _NEAR_THE_END = 0.9  # programs count from 0 or from 1, and tell every tenth step
 _PROMPT_AT_END = re.compile(  # of a shell, on the line of the bar of a program that was killed
     rf"\] ?{ENVIRONMENT}\[?{AT_HOST}{SIGNS}\s*$"
-)
-
-# What a program prints of what it found or kept, once it is done with a part: a number with its name, or its own word
-_IS_A_RESULT = re.compile(
-    r"^[\s{[]*(['\"])[\w/ .@-]{1,80}\1: ?-?\d[\d.e+-]{0,20},?[\s}\]]*$|"
-    r"\b(?:sav(?:e|ed|ing) (?:the )?(?:best|final|last|model)|"
-    r"(?:best|final) (?:model|checkpoint|score|metrics?|results?)|"
-    r"(?:final|validation|test|evaluation) (?:\w{1,12} )?(?:metrics?|results?|scores?)|"
-    r"no improvements?|results? saved|model saved|stopping [\w -]{1,40} threads?)\b|\bend \(elapsed: \d|"
-    r"\b(?:total|overall|wall|elapsed|end)[ _-]?(?:wall|clock|elapsed|run|train(?:ing)?|execution|processing)?[ _-]?"
-    r"(?:time|runtime)\b"
-    r"[^\d\n]{0,60}\d|"
-    r"(?:^|[:\]|>-] )\W{0,4}(?:uploaded|exported|stored|written|wrote|archived|merged|converted|copied) \S|"
-    r"\b(?:checks?|results?|verification|validation|comparison|shutdown result)[ :]{1,3}(?:is |are )?"
-    r"(?:OK|ok|passed|correct)\b|\bsaved? (?:to|in|at|under):? \S{0,200}[/.]\w|"
-    r"^(?![^\n]{0,40}(?:init|load|warm|set-?up|connect|prepar|start|epoch|step))"
-    r"[\w.-]{2,40} (?:done|finished|completed?)\W{0,2}$|"
-    r"^[-dl][rwxsStT-]{9}[.+@]? |"
-    r"^\s{0,20}[\d.]{1,8}[KMGT]i?B?\s{1,4}\S{1,200}\.(?:pt|pth|bin|ckpt|safetensors|tar|h5|npz)\b",
-    re.IGNORECASE,
 )
 
 _OF_GPUS = re.compile(
@@ -98,18 +79,18 @@ def doubts(log: Log) -> Doubt | None:
 
 
 def _looked_at(log: Log) -> tuple[Event, ...]:
-    """Return the looks at the machine, but for those before a program was started that then ended well.
+    """Return the looks at the machine that leave a question open.
 
-    Nor does a look at the GPUs after the job's end ask anything: whether they are free again.
+    A look before the last program was started does not, where that ended well. Nor does one at free GPUs after the end.
     """
-    ended = {end.place.file: end.place.line for end in reversed(ends_of_job(log)) if closes_the_job(end)}
+    starts = [start.place for start in launched(log)]
+    ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
+    ended = {end.file: end.line for end in reversed(ends)}
     looks = [
         look
         for look in remarks(log, "inspected")
         if not (_OF_GPUS.search(look.text) and ended.get(look.place.file, look.place.line) < look.place.line)
     ]
-    starts = [start.place for start in launched(log)]
-    ends = [end.place for end in ends_of_job(log) if closes_the_job(end)]
     return tuple(
         look
         for look in looks
@@ -123,8 +104,7 @@ def _looked_at(log: Log) -> tuple[Event, ...]:
 
 def _slower_than_asked(log: Log) -> tuple[Event, ...]:
     """Return the setting that asks for RDMA, where every process of the log used sockets."""
-    networks = {process.network for process in log.processes if process.network}
-    if any(process.devices for process in log.processes) or networks != {"Socket"}:
+    if any(process.devices for process in log.processes) or not only_sockets(log):
         return ()
     return remarks(log, "rdma-wanted")
 
@@ -150,8 +130,7 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
         closed = (end.place for end in remarks(log, "tracker-closed"))
         return not any(end.file == line.place.file and end.line > last for end in closed)
     if line.topic == "new-words":
-        is_plain = _IS_A_RESULT.search(line.text) is not None or is_result(line.text)
-        return not is_plain or _IS_TROUBLE.search(line.text) is not None
+        return not is_result(line.text) or _IS_TROUBLE.search(line.text) is not None
     return line.topic == "pod-row" and line.values["state"] != "Running"
 
 
@@ -167,11 +146,9 @@ def _stopped_at_start(log: Log) -> tuple[Event, ...]:
                 begun.pop(number, None)
     worked = {run_of(log, end.place.line) for end in remarks(log, "finished", "bandwidth-measured")}
     return tuple(
-        word
-        for word in remarks(log, "trouble-word")
-        if word.text.startswith("^C")
-        and (number := run_of(log, word.place.line)) in begun
-        and number not in worked
+        key
+        for key in interrupts(log)
+        if (number := run_of(log, key.place.line)) in begun and number not in worked
     )
 
 
@@ -182,10 +159,9 @@ def _stopped_for_another(log: Log) -> tuple[Event, ...]:
         run_of(log, end.place.line) for end in remarks(log, "finished", "bandwidth-measured", "succeeded")
     }
     return tuple(
-        word
-        for word in remarks(log, "trouble-word")
-        if word.text.startswith("^C")
-        and 0 < (number := run_of(log, word.place.line)) < len(starts)
+        key
+        for key in interrupts(log)
+        if 0 < (number := run_of(log, key.place.line)) < len(starts)
         and number not in ended
         and typed(starts[number - 1]) != typed(starts[-1])
     )

@@ -14,6 +14,7 @@ VIRTUAL = re.compile(
     r"(?:docker|br-|virbr|veth|cni|flannel|cali|cilium|weave|podman|lxc|lxd|vmnet|vboxnet|tun|tap|wg|"
     r"tailscale|zt|ip6tnl|sit|gre|dummy|kube)"
 )
+P2P_OFF = frozenset({("NCCL_P2P_DISABLE", "1"), ("NCCL_P2P_LEVEL", "LOC")})
 LINK_LOCAL = ("fe80:", "[fe80:", "169.254.")
 _CONTAINER_ID = re.compile(r"[0-9a-f]{12}$")
 _DOCKER_DEFAULT = re.compile(r"172\.17\.\d{1,3}\.\d{1,3}$")
@@ -186,3 +187,13 @@ def without_gpudirect(log: Log) -> list[Process]:
     if not any(states == {True} for states in used.values()):
         return []
     return [process for process in log.processes if process.host in without and process.links]
+
+
+def only_sockets(log: Log) -> bool:
+    """Return True if every process that tells its network used sockets."""
+    return {process.network for process in log.processes if process.network} == {"Socket"}
+
+
+def is_without_p2p(process: Process) -> bool:
+    """Return True if the process was told not to reach other GPUs directly."""
+    return not P2P_OFF.isdisjoint(process.settings.items())

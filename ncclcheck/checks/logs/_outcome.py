@@ -19,7 +19,7 @@ from ncclcheck.checks.logs._culprits import (
     stalled,
     without_a_word,
 )
-from ncclcheck.checks.logs._network import without_gpudirect
+from ncclcheck.checks.logs._network import is_without_p2p, only_sockets, without_gpudirect
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
 from ncclcheck.checks.logs._works import measured_apart, served_after, slowness, unopened, went_on_after
 from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
@@ -28,12 +28,8 @@ from ncclcheck.model.finding import CheckRun, Finding
 Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
 _PEER_MEMORY = re.compile("memory_peers|peermem")
-_SLOWS = (
-    "rdma-userspace-missing",
-    "gdr-unavailable",
-    "stale-config",
-    "ib-link-or-fabric",
-)  # a job goes on, over slower ways
+# A job goes on, over slower ways.
+_SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config", "ib-link-or-fabric")
 # Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
 _ENDS_AT_ONCE = frozenset(
     {
@@ -58,7 +54,7 @@ _ENDS_AT_ONCE = frozenset(
 )
 
 
-# No server is ready, or answers, whose parts do not reach each other.
+# No server is ready whose parts do not reach each other.
 _OF_REACH = frozenset(
     {"firewall-blocked-ports", "master-addr-wrong", "hostname-resolution", "k8s-dns-or-mesh"}
 )
@@ -168,7 +164,7 @@ def _worked_around(log: Log, ranked: Sequence[Suspect]) -> bool:
     """Return True if the job only worked with a setting that gets around its first cause."""
     first = ranked[0] if ranked else None
     helped = {remark.place for remark in remarks(log, "workaround")}
-    helped |= {process.place for process in log.processes if process.settings.get("NCCL_P2P_DISABLE") == "1"}
+    helped |= {process.place for process in log.processes if is_without_p2p(process)}
     return first is not None and first.severity == "error" and not helped.isdisjoint(first.places)
 
 
@@ -225,14 +221,10 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
             slowness(log)
             or unopened(log)
             or without_gpudirect(log)
-            or (first.slug == "ib-link-or-fabric" and _used_sockets(log))
+            or (first.slug == "ib-link-or-fabric" and only_sockets(log))
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))
         )
     )
-
-
-def _used_sockets(log: Log) -> bool:
-    return {process.network for process in log.processes if process.network} == {"Socket"}
 
 
 def ranking(log: Log, suspects: Sequence[Suspect]) -> list[Suspect]:

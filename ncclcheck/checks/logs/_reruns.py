@@ -36,6 +36,11 @@ def run_of(log: Log, line: int) -> int:
     return bisect_left(_starts(log), line)
 
 
+def interrupts(log: Log) -> tuple[Remark, ...]:
+    """Return the lines at which a person stopped a command (^C)."""
+    return tuple(word for word in remarks(log, "trouble-word") if word.text.startswith("^C"))
+
+
 def typed(start: Remark) -> str:
     """Return what was typed, without the shell's prompt and the settings before the program."""
     return _SETTINGS.sub("", start.text)

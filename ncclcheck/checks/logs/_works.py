@@ -68,10 +68,13 @@ def went_on_after(log: Log, place: LogPosition, *, after: int = RECENT) -> bool:
 
 def served_after(log: Log, place: LogPosition) -> bool:
     """Return True if a server of the same file said after it that it is ready."""
-    return any(
-        end.place.file == place.file and end.place.line > place.line and _READY.search(end.text)
-        for end in remarks(log, "finished")
-    )
+    return _last_ready(log).get(place.file, 0) > place.line
+
+
+@once_per_subject
+def _last_ready(log: Log) -> dict[str, int]:
+    """Return the last line of each file that says that a server is ready."""
+    return {end.place.file: end.place.line for end in remarks(log, "finished") if _READY.search(end.text)}
 
 
 def worked_after(log: Log, remark: Remark) -> bool:
@@ -126,8 +129,10 @@ def _began_after_preemption(log: Log, place: LogPosition) -> bool:
     ends = [end.values.get("why", "") for end in remarks(log, "scheduler-end")]
     begun = [start.place for start in remarks(log, "rank-beyond", "launched", "nccl-banner")]
     begun += [event.place for event in log.events if isinstance(event, CommInit) and event.stage == "start"]
-    return all("PREEMPT" in why for why in ends) and any(
-        start.file == place.file and start.line > place.line for start in begun
+    return (
+        bool(ends)
+        and all("PREEMPT" in why for why in ends)
+        and any(start.file == place.file and start.line > place.line for start in begun)
     )
 
 

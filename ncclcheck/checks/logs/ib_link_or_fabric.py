@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import rails_apart, uses_infiniband
+from ncclcheck.checks.logs._network import only_sockets, rails_apart, uses_infiniband
 from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, remarks, troubles
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log, Remark
@@ -62,7 +62,7 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         if _speaks_for(remark) == "ib-link-or-fabric" and not rails_apart(remark.text)
     ]
     flushed = [remark for remark in completions if not _speaks_for(remark)]
-    nothing_else = down and remarks(log, "rdma-wanted") and (troubles(log) or _only_sockets(log))
+    nothing_else = down and remarks(log, "rdma-wanted") and (troubles(log) or _missed_its_adapter(log))
     if (
         events
         or nothing_else
@@ -99,13 +99,12 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _only_sockets(log: Log) -> bool:
+def _missed_its_adapter(log: Log) -> bool:
     """Return True if all processes, of several hosts, used sockets, and a person looked at the adapter asked for."""
     asked = {name for remark in remarks(log, "rdma-wanted") for name in _ADAPTER.findall(remark.text)}
     looks = " ".join(remark.text for remark in remarks(log, "inspected"))
-    networks = {process.network for process in log.processes if process.network}
     hosts = {process.host for process in log.processes}
-    return networks == {"Socket"} and len(hosts) > 1 and any(name in looks.split() for name in asked)
+    return only_sockets(log) and len(hosts) > 1 and any(name in looks.split() for name in asked)
 
 
 def _fatal_events(log: Log) -> list[Remark]:

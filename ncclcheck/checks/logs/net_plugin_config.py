@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line, distinct_hosts
+from ncclcheck.checks.logs._network import as_line, distinct_hosts, only_sockets
 from ncclcheck.checks.logs._view import culprits, failures, remarks, troubles
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Process
@@ -82,7 +82,7 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
 
 def _failed_on_sockets(log: Log) -> bool:
     """Return True if NCCL went on with its own sockets, and a connection over these failed for good."""
-    on_sockets = {process.network for process in log.processes if process.network} == {"Socket"}
+    on_sockets = only_sockets(log)
     return on_sockets and any(failure.final for failure in failures(log, "nccl"))
 
 

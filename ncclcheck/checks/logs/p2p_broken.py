@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import as_line
-from ncclcheck.checks.logs._reruns import typed
+from ncclcheck.checks.logs._network import P2P_OFF, as_line, is_without_p2p
+from ncclcheck.checks.logs._reruns import interrupts, typed
 from ncclcheck.checks.logs._view import (
     alarms,
     culprits,
@@ -28,7 +28,6 @@ _IN_P2P = re.compile(
     r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN "
     r"(?:Cuda failure (?!.{0,8}out of memory)|hipIpc\w{3,30} failed)"
 )
-_OFF = frozenset({("NCCL_P2P_DISABLE", "1"), ("NCCL_P2P_LEVEL", "LOC")})
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -157,7 +156,7 @@ def _ran_without(log: Log) -> Remark | None:
 
 def _worked_without(log: Log, off: Process) -> Suspect:
     """Return that what differs between a run that hung and one that worked is direct access between GPUs."""
-    setting = next(f"{name}={value}" for name, value in off.settings.items() if (name, value) in _OFF)
+    setting = next(f"{name}={value}" for name, value in off.settings.items() if (name, value) in P2P_OFF)
     return suspect(
         "The job hung while its GPUs talked directly, until somebody stopped it, and worked without direct access.",
         [*remarks(log, "hang")[:1], as_line(off, f"{setting} set by environment")],
@@ -167,13 +166,13 @@ def _worked_without(log: Log, off: Process) -> Suspect:
 
 def _later_without(log: Log) -> Process | None:
     """Return a process without direct access, where a run with it was stopped by hand and its own, later, worked."""
-    off = next((process for process in log.processes if _OFF.intersection(process.settings.items())), None)
+    off = next((process for process in log.processes if is_without_p2p(process)), None)
     used = any(link.via.startswith("P2P/") for process in log.processes for link in process.links)
     if off is None or not used or len(log.files) != 1:
         return None
     begun = off.place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
-    stopped = [word.place.line for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
+    stopped = [key.place.line for key in interrupts(log)]
     waited = [word.place.line for word in remarks(log, "hang")]
     hung = any(wait < line < begun for wait in waited for line in stopped) and not any(
         end < begun for end in ends
@@ -188,8 +187,7 @@ def _hung_later_without(log: Log, workaround: Remark) -> bool:
         return False
     again = starts[0].place.line
     ends = [end.place.line for end in remarks(log, "finished", "succeeded")]
-    keys = [word for word in remarks(log, "trouble-word") if word.text.startswith("^C")]
-    stopped = any(event.place.line > again for event in (*keys, *_by_hand(log)))
+    stopped = any(event.place.line > again for event in (*interrupts(log), *_by_hand(log)))
     worked = any(workaround.place.line < end < again for end in ends)
     return stopped and worked and not any(end > again for end in ends)
 

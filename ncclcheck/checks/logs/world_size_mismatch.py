@@ -16,9 +16,8 @@ from ncclcheck.checks.logs._works import measured_apart
 from ncclcheck.model.events import Event, Log, Registered, Remark
 from ncclcheck.model.finding import Fix
 
-_CUT = re.compile(
-    r"\b(?:head|tail)\b|(?<!\S)-l\b|selector|\bgrep .{0,40}(?:worker|master|launcher)"
-)  # a list of pods
+# A command that lists some of the pods only
+_CUT = re.compile(r"\b(?:head|tail)\b|(?<!\S)-l\b|selector|\bgrep .{0,40}(?:worker|master|launcher)")
 
 
 @cause(
@@ -143,11 +142,11 @@ def _one_number(log: Log) -> Suspect | None:
 
 def _sizes_differ(log: Log) -> Suspect | None:
     """Return that hosts were started for different numbers of nodes, or of processes where all must have as many."""
-    first: dict[str, Remark] = {}
+    asked: dict[str, Remark] = {}
     for told in () if finished_well(log) else remarks(log, "size-asked"):
         if told.place.host and "sbatch" not in told.text:
-            first[told.place.host] = told  # of several attempts the last
-    sizes = {host: (told.values["nodes"], told.values.get("gpus")) for host, told in first.items()}
+            asked[told.place.host] = told  # of several attempts the last
+    sizes = {host: (told.values["nodes"], told.values.get("gpus")) for host, told in asked.items()}
     if not sizes or len(set(sizes.values())) == 1 or "1" in {nodes for nodes, _ in sizes.values()}:
         return None
     commands = "; ".join(
@@ -156,7 +155,7 @@ def _sizes_differ(log: Log) -> Suspect | None:
     )
     found = suspect(
         f"The hosts were started for jobs of different sizes ({commands}), so some wait for ranks that never come.",
-        list(first.values()),
+        list(asked.values()),
         confidence="likely",
     )
     return replace(found, blames_nobody=True)

@@ -106,6 +106,7 @@ _NO_HOSTS = frozenset(
         "ls", "cat", "df", "grep", "ps", "amd-vi", "iommu", "pcieport", "ssh", "sshd", "modprobe", "ulimit", "wandb",
     }
 )  # fmt: skip
+_RESULT = re.compile(r"(?:nccl|cuda|hip)[A-Z]")  # ncclInvalidUsage
 _CLASS = re.compile(
     r"(?:\w+\.)*\w*(?:Error|Exception|Interrupt|Exit|Warning|Failure|Iteration|Timeout|error)$"
 )
@@ -250,8 +251,12 @@ def is_name(word: str) -> bool:
     """Return True if a word before a colon may be a host, and is no level, program or class of an exception."""
     if word.isupper() and "_" in word:  # the name of a state or variable
         return False
-    is_result = re.match(r"(?:nccl|cuda|hip)[A-Z]", word) is not None  # ncclInvalidUsage
-    return not is_result and word.lower() not in _NO_HOSTS and not _CLASS.match(word) and not word.isdigit()
+    return (
+        not _RESULT.match(word)
+        and word.lower() not in _NO_HOSTS
+        and not _CLASS.match(word)
+        and not word.isdigit()
+    )
 
 
 def _seconds(match: re.Match[str]) -> float:

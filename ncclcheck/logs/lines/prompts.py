@@ -9,6 +9,4 @@ from __future__ import annotations
 ENVIRONMENT = r"(?:\([\w.-]{1,40}\) ?)?"  # of conda or venv, before the prompt
 BRACKETED = r"\[[^\]\n]{3,120}\] ?"  # [ann@gpu07 run]
 AT_HOST = r"[\w.-]{1,32}@[\w.-]{1,253}[^#$%>\n]{0,120}"  # ann@gpu07:~/run
-SIGNS = (
-    "[#$%]"  # of a prompt that names somebody; alone, they begin a comment or stand behind a number as well
-)
+SIGNS = "[#$%]"  # behind a name; alone, they begin a comment or stand behind a number as well

@@ -1,7 +1,6 @@
-"""How programs say that they ended well, or got somewhere: the table endings.toml.
+"""The last words of programs that ended, are ready, or kept something: the table endings.toml.
 
-It tells last words that raise no doubt about a job at work from words that may mean trouble. What proves that a job
-ended well is judged elsewhere (`topics_program`, topic "finished").
+They raise no doubt about a job at work. They prove no good end: that is what topic "finished" is for (topics_program).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Says = Literal["finished", "saved", "result", "ready", "served"]
 
 
 class Ending(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a line says, its pattern, and which programs print it."""
+    """What a line says (for the reader and the tests), its pattern, and which programs print it."""
 
     says: Says
     pattern: str

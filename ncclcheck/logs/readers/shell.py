@@ -118,9 +118,8 @@ class Shell:
         if asked.is_on_its_own:
             self._last = "other"  # the next status is that of `echo`
         hides = last == "piped" and not asked.is_of_first and not self._pipes_fail and status == 0
-        hides = hides or (
-            last == "unknown" and status == 0
-        )  # it may have failed, whatever ended well after it
+        # Of an unknown command 0 proves nothing: the job may have failed before it.
+        hides = hides or (last == "unknown" and status == 0)
         return None if last in ("other", "background") or hides or status > _HIGHEST else status
 
 

@@ -352,3 +352,9 @@ def test_a_look_at_what_slows_a_gpu_is_a_question_after_the_end_as_well() -> Non
     assert outcome(f"{STEPS}{END}$ nvidia-smi --query-gpu=clocks_throttle_reasons.active --format=csv\n") == (
         "undetermined"
     )
+
+
+def test_a_job_that_slurm_cancelled_for_no_told_reason_is_not_taken_for_a_preempted_one() -> None:
+    ended = "slurmstepd: error: *** JOB 47 ON w4 CANCELLED AT 2023-11-29T15:47:21 ***\n"
+    again = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4\n"
+    assert outcome(f"{STEPS}{ended}{again}{STEPS}") != "healthy"

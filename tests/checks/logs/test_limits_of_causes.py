@@ -294,6 +294,9 @@ def test_a_run_that_hung_with_direct_access_and_worked_without_it_blames_the_acc
     )
     ready = "INFO:     Application startup complete.\n"
     assert first(hung + off + ready)[0] == "p2p-broken"
+    assert first(
+        hung + off.replace("DISABLE set by environment to 1", "LEVEL set by environment to LOC") + ready
+    )[0] == ("p2p-broken")
     assert first(hung + off)[0] != "p2p-broken"
     assert first(ready + off + ready)[0] != "p2p-broken"
     assert first(hung.replace(waited, _STEPS) + off + ready)[0] != "p2p-broken"
