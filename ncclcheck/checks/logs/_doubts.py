@@ -18,7 +18,7 @@ from ncclcheck.checks.logs._view import remarks
 from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
-from ncclcheck.logs.patterns.endings import is_result
+from ncclcheck.logs.patterns.words import is_foreign, sounds_like_work
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
@@ -35,11 +35,6 @@ _OF_GPUS = re.compile(
     r"[#$>%] (?:watch .{0,20})?nvidia-smi"
     r"(?:\s*$| -L\b| --query-gpu=(?:index|name|memory\.\w+|utilization\.\w+|,){1,12} )|"
     r"[#$>%] (?:free|df|ls|du)\b"
-)
-_IS_TROUBLE = re.compile(
-    r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space|"
-    r"abnormal|exceed|limit|stop(?!ping)|heartbeat|\bcores?\b|trace|preempt|quota|diverg|throttl|retr(?:y|ies)|slow|since|\b5\d\d\b",
-    re.IGNORECASE,
 )
 
 
@@ -102,6 +97,11 @@ def _looked_at(log: Log) -> tuple[Event, ...]:
     )
 
 
+def _ended_well(log: Log) -> bool:
+    """Return True if the job, or its launcher, says that it ended well."""
+    return bool(successes(log)) or any(map(closes_the_job, ends_of_job(log)))
+
+
 def _slower_than_asked(log: Log) -> tuple[Event, ...]:
     """Return the setting that asks for RDMA, where every process of the log used sockets."""
     if any(process.devices for process in log.processes) or not only_sockets(log):
@@ -110,17 +110,26 @@ def _slower_than_asked(log: Log) -> tuple[Event, ...]:
 
 
 def _unheard(log: Log) -> tuple[Event, ...]:
-    """Return the last ordinary line, where only work speaks for the job and the line is new and comes after it."""
-    if successes(log) or any(closes_the_job(end) for end in ends_of_job(log)):
+    """Return the new lines after the last work that may tell of trouble, where only work speaks for the job."""
+    if _ended_well(log):
         return ()
     last = {file: max(lines) for file, lines in log.works.items() if lines}
     for end in (*ends_of_job(log), *(pod_rows(log) if pods_completed(log) else ())):
         last[end.place.file] = max(end.place.line, last.get(end.place.file, 0))
-    return tuple(
+    after = [
         line
         for line in (*log.news, *pod_rows(log))
         if line.place.line > last.get(line.place.file, line.place.line)
-        and _may_be_trouble(log, line, last[line.place.file])
+    ]
+    newest = {line.place.file: line for line in after if line.topic == "new-words"}
+    return tuple(
+        line
+        for line in after
+        if (
+            _may_be_trouble(log, line, last[line.place.file])
+            if line.topic != "new-words" or line is newest[line.place.file]
+            else is_foreign(line.text)
+        )
     )
 
 
@@ -130,7 +139,7 @@ def _may_be_trouble(log: Log, line: Remark, last: int) -> bool:
         closed = (end.place for end in remarks(log, "tracker-closed"))
         return not any(end.file == line.place.file and end.line > last for end in closed)
     if line.topic == "new-words":
-        return not is_result(line.text) or _IS_TROUBLE.search(line.text) is not None
+        return not sounds_like_work(line.text)
     return line.topic == "pod-row" and line.values["state"] != "Running"
 
 
@@ -168,17 +177,23 @@ def _stopped_for_another(log: Log) -> tuple[Event, ...]:
 
 
 def _unfinished(log: Log) -> tuple[Event, ...]:
-    """Return the last start of a program, where the job's last end stands before it and no work follows."""
+    """Return the last start of a program, where all that the log has of work or ends stands before it."""
     started = launched(log)[-1:]
-    ends = ends_of_job(log) or successes(log)
-    if not started or not ends:
+    if not started:
         return ()
     place = started[0].place
     after = [
-        end for end in (*ends, *successes(log)) if end.place.file != place.file or end.place.line > place.line
+        end
+        for end in (*ends_of_job(log), *successes(log), *_destroyed(log))
+        if end.place.file != place.file or end.place.line > place.line
     ]
     works = log.works.get(place.file, ())
     return () if after or max(works, default=0) > place.line else tuple(started)
+
+
+def _destroyed(log: Log) -> tuple[CommInit, ...]:
+    """Return the communicators that a rank gave up in order."""
+    return tuple(event for event in log.events if isinstance(event, CommInit) and event.stage == "destroy")
 
 
 def _left(log: Log) -> tuple[Event, ...]:

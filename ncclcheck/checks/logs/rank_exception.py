@@ -32,9 +32,9 @@ _OWN_WORDS = re.compile(
 
 # what torchrun says of a rank that ended by itself
 _LOCAL_RANK = re.compile(r"\(exitcode: (?!-)\d{1,3}\) local_rank: (?P<rank>\d{1,6})")
-_BY_LAUNCHER = re.compile(
-    r"traceback +: Signal|exitcode|received by PID"
-)  # of a process that left no word itself
+_WITH_STACK = re.compile("Fatal Python error")  # CPython's faulthandler, which prints the stack
+# cudaErrorLaunchFailure: a kernel failed; CUDA's own words for it name no other reason (driver_types.h)
+_WITHOUT_REASON = re.compile("unspecified launch failure")
 
 
 @cause(
@@ -97,16 +97,23 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         yield suspect(
             f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
             fallen,
-            confidence="possible" if _is_of_nobody(fallen) else "likely",
+            confidence="likely" if _shows_the_fault(fallen) else "possible",
             hosts=culprits(log, [fallen[0].place]),
             explains=(),
         )
 
 
-def _is_of_nobody(fallen: Sequence[Remark]) -> bool:
-    """Return True if only a launcher tells of the crash, or GPUs of several hosts had the same fault."""
-    hosts = {event.place.host for event in fallen if event.topic == "cuda-fault"}
-    return all(_BY_LAUNCHER.search(event.text) for event in fallen) or len(hosts) > 1
+def _shows_the_fault(fallen: Sequence[Remark]) -> bool:
+    """Return True if a kernel of one host's program did what it may not, or Python tells where it crashed.
+
+    A signal that ended a process says that it crashed, not why: its own code, a library or the machine. Nor does a
+    launch failure without a reason, or the same fault on GPUs of several hosts.
+    """
+    if any(_WITH_STACK.search(event.text) for event in fallen):
+        return True
+    faults = [event for event in fallen if event.topic == "cuda-fault"]
+    hosts = {event.place.host for event in faults}
+    return any(not _WITHOUT_REASON.search(event.text) for event in faults) and len(hosts) == 1
 
 
 def _comes_of_a_timeout(log: Log, exception: PythonException) -> bool:

@@ -55,6 +55,13 @@ _WRONG = Fix(
         "NCCL_ALGO=Ring ./build/all_reduce_perf -b 8 -e 128M -f 2 -c 1",
     ),
 )
+_STACK = Fix(
+    "run again so that the process tells its stack when it crashes, or read it from the core file",
+    (
+        "PYTHONFAULTHANDLER=1 ...",
+        "ulimit -c unlimited; ...   # then: coredumpctl gdb, or gdb python core, and bt",
+    ),
+)
 _BEFORE = Fix("check the nodes and the network before the next start", ("ncclcheck preflight",))
 
 
@@ -241,6 +248,9 @@ def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:
             "the logs of all ranks (only those that waited are here), NCCL_DEBUG=INFO and the flight recorder's dump",
             (_RECORDER, _DEBUG),
         )
+    crashes = remarks(log, "crash")
+    if crashes and not exceptions(log, "ordinary"):
+        return f"the stack of the process that crashed (“{crashes[0].text.strip()[:120]}”)", (_STACK,)
     if exits(log) and not exceptions(log, "ordinary", "after-effect") and not remarks(log, "generic-nccl"):
         return (
             "the failing worker's own output (torchrun --log-dir and --tee, or error_file), which is not in this file",

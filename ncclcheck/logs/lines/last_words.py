@@ -1,7 +1,8 @@
-"""What a file says last: its last words that no line before had, those of a tracker, and a shell's prompt."""
+"""What a file says last: its last lines in words that none before had, those of a tracker, and a shell's prompt."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
@@ -10,20 +11,22 @@ from ncclcheck.model.events import LogPosition, Remark
 
 _LONGEST = 600  # of a line that is kept
 _NONE = (0, b"")
+_MOST = 24  # new lines that are kept
 
 
 class LastWords:
     """Takes the lines of one file; what a tracker tells at its end the program had told it, so it is not new."""
 
     def __init__(self) -> None:
-        self._new = self._of_tracker = self._last = _NONE
+        self._new: deque[tuple[int, bytes]] = deque(maxlen=_MOST)
+        self._of_tracker = self._last = _NONE
 
     def take_new(self, line: bytes, number: int) -> None:
         """Take an ordinary line of a shape that no line before it had."""
         if is_of_tracker(line):
             self._of_tracker = (number, line)
         else:
-            self._new = (number, line)
+            self._new.append((number, line[:_LONGEST]))
 
     def take_last_of(self, lines: Sequence[bytes], number: int) -> None:
         """Take lines of which the last has that number: the last one that is not empty may be the last of the file."""
@@ -34,9 +37,14 @@ class LastWords:
     def end(self, file: str) -> Iterator[Remark]:
         """Yield what the file said last, and forget it."""
         prompt = self._last if is_prompt(self._last[1]) else _NONE
-        told = (("new-words", self._new), ("tracker-words", self._of_tracker), ("at-prompt", prompt))
+        told = (
+            *(("new-words", line) for line in self._new),
+            ("tracker-words", self._of_tracker),
+            ("at-prompt", prompt),
+        )
         for topic, (number, line) in told:
             if number:
                 text = parse_prefix(line[:_LONGEST].decode("utf-8", "replace")).message
                 yield Remark(LogPosition(file, number), text, topic)
-        self._new = self._of_tracker = self._last = _NONE
+        self._new.clear()
+        self._of_tracker = self._last = _NONE

@@ -44,7 +44,8 @@ _TRACKER = re.compile(
 _LABELS_AND_NAME = 160  # bytes at the start of a line
 _TROUBLE = re.compile(
     rb"error(?!['\"]?[:=] ?\d)|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
-    rb"\b(?:down)?load(?:ing|ed)?\b|fetching",  # which is only the start
+    # which is only the start
+    rb"\b(?:down)?load(?:ing|ed)?\b|fetching|tokeniz(?:er|ing)\b.{0,40}%\||\bconverting\b|\bserializ|preprocess",
     re.IGNORECASE,
 )
 

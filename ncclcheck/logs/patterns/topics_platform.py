@@ -164,7 +164,8 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"ping|tracepath|traceroute|"
             r"telnet|tcpdump|iptables|nft|ufw|firewall-cmd|getent|nslookup|dig|lspci|journalctl|netstat|lsof|ulimit|"
             r"ip (?:-\S{1,8} ){0,3}(?:addr|address|link|route|neigh)|(?:grep|cat) [^|\n]{0,80}/(?:etc|proc|sys)/\S*|"
-            r"free|numactl|mlxlink|mlxconfig|perfquery|dcgmi|ipcs|iperf3?|ib_\w{2,10}_(?:bw|lat)|"
+            r"free|top|ps (?:aux|-e\w{0,3})|"
+            r"numactl|mlxlink|mlxconfig|perfquery|dcgmi|ipcs|iperf3?|ib_\w{2,10}_(?:bw|lat)|"
             r"kubectl (?:-n \S{1,63} )?describe)"
             r"(?:\s|$)",
         ),

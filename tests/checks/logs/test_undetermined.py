@@ -81,3 +81,19 @@ def test_a_log_that_ends_with_the_start_of_nccl_shows_neither_work_nor_an_end() 
     log = "loading the model\n" + start + start.replace("START", "COMPLETE")
     assert explain(log).outcome == "undetermined"
     assert explain(log + "step 1 loss 2.0\n").outcome == "healthy"
+
+
+def test_a_signal_says_that_a_process_crashed_and_not_why() -> None:
+    result = explain("srun: error: n7: task 3: Segmentation fault (core dumped)\n")
+    assert result.outcome == "undetermined"
+    assert "the stack of the process that crashed" in result.findings[0].summary
+    assert any("PYTHONFAULTHANDLER=1" in command for command in result.findings[0].fixes[0].commands)
+
+
+def test_a_crash_with_its_stack_is_of_the_program() -> None:
+    result = explain(
+        "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f (most recent call first):\n"
+        '  File "/u/tok.py", line 12 in encode\n'
+    )
+    assert result.findings[0].slug == "rank-exception"
+    assert result.outcome == "named"

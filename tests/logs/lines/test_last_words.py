@@ -9,11 +9,20 @@ def said(words: LastWords) -> list[tuple[str, int, str]]:
     return [(told.topic, told.place.line, told.text) for told in words.end("job.log")]
 
 
-def test_the_last_new_words_are_told_with_their_line() -> None:
+def test_the_last_new_words_are_told_with_their_lines() -> None:
     words = LastWords()
     words.take_new(b"loading", 3)
     words.take_new(b"done with it", 9)
-    assert said(words) == [("new-words", 9, "done with it")]
+    assert said(words) == [("new-words", 3, "loading"), ("new-words", 9, "done with it")]
+
+
+def test_only_so_many_new_words_are_kept() -> None:
+    words = LastWords()
+    for number in range(1, 100):
+        words.take_new(b"w" * number, number)
+    kept = [line for _, line, _ in said(words)]
+    assert kept == list(range(100 - len(kept), 100))
+    assert len(kept) < 50
 
 
 def test_words_of_a_tracker_hide_none_of_the_program() -> None:
