@@ -19,7 +19,15 @@ from ncclcheck.checks.logs._view import (
     troubles,
 )
 from ncclcheck.checks.logs._works import launched, went_on_after
-from ncclcheck.model.events import Log, Process, PythonException, Remark, WorkerExit
+from ncclcheck.model.events import (
+    CommInit,
+    Event,
+    Log,
+    Process,
+    PythonException,
+    Remark,
+    WorkerExit,
+)
 from ncclcheck.model.finding import Fix
 
 # Drivers 520 to 525 said that these could (NVIDIA's forum, "Standard nVidia CUDA tests fail with dual RTX 4090")
@@ -28,6 +36,8 @@ _IN_P2P = re.compile(
     r"transport/p2p\.cc:\d{1,5} (?:\(\w{1,60}\) )?NCCL WARN "
     r"(?:Cuda failure (?!.{0,8}out of memory)|hipIpc\w{3,30} failed)"
 )
+# NCCL gives a pair of GPUs as a rule two or four channels over PCIe, and eight or more over NVLink (graph/search.cc)
+_MOST_OVER_PCIE = 4
 _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 
 
@@ -100,6 +110,14 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
             [*table[:2], *troubles(log)[:2]],
             confidence="likely",
         )
+    elif not late and _uses_pcie(log) and (stop := _stopped_after_start(log)):
+        yield suspect(
+            "NCCL was ready, its GPUs talk over PCIe peer-to-peer, and the job did nothing more until it was stopped: "
+            "its first collective hung.",
+            stop,
+            confidence="likely",
+            hosts=culprits(log, [event.place for event in stop[:1]]),
+        )
     elif late and _is_first_collective(log) and _uses_pcie(log):
         yield suspect(
             "The first collective between GPUs of one node, over PCIe peer-to-peer, never ended.",
@@ -131,6 +149,34 @@ def _only_hangs(log: Log) -> bool:
 def _without_peer_access(log: Log) -> list[Remark]:
     """Return the GPUs that nccl-tests lists and that have no peer-to-peer access."""
     return [remark for remark in remarks(log, "rank-place") if _NO_PEERS.search(remark.text)]
+
+
+def _stopped_after_start(log: Log) -> tuple[Event, ...]:
+    """Return the last communicator that was complete and how the job was stopped, if it did no work in between.
+
+    Over NVLink, which has more channels, a hang has other reasons.
+    """
+    if any((process.channels or 0) > _MOST_OVER_PCIE for process in log.processes):
+        return ()
+    ready = [event for event in log.events if isinstance(event, CommInit) and event.stage == "complete"]
+    if not ready:
+        return ()
+    last = ready[-1].place
+    worked = any(line > last.line for line in log.works.get(last.file, ()))
+    stop = next((event for event in log.events if event.place.line > last.line and _is_stop(event)), None)
+    only_stopped = all(
+        _is_stop(event) or event.place.line > (stop or event).place.line
+        for event in alarms(log)
+        if event.place.line > last.line
+    )
+    return (ready[-1], stop) if stop is not None and not worked and only_stopped else ()
+
+
+def _is_stop(event: Event) -> bool:
+    """Return True if a person or timeout(1) stopped the job there."""
+    if isinstance(event, WorkerExit):
+        return event.exit_code in _BY_TIMEOUT
+    return event.text.startswith("^C") or event.text.strip() in ("Terminated", "Killed")
 
 
 def _ran_without(log: Log) -> Remark | None:
