@@ -116,10 +116,10 @@ class Collector:
     def _end_file(self) -> None:
         """Keep which lines of the file show work, its last new words, and on which host they were spoken."""
         self._speakers.place(self._meanings.host_of)
+        self._news += self._last_words.end(self._file, max(self._work, default=0))
         if self._work:
             self._works[self._file] = tuple(self._work)
             self._work.clear()
-        self._news += self._last_words.end(self._file)
 
     def note_unread(self, name: str, why: str) -> None:
         """Note why the last file was not read to its end."""

@@ -34,8 +34,8 @@ class LastWords:
             ((number - at, line) for at, line in enumerate(reversed(lines)) if line.strip()), self._last
         )
 
-    def end(self, file: str) -> Iterator[Remark]:
-        """Yield what the file said last, and forget it."""
+    def end(self, file: str, work: int) -> Iterator[Remark]:
+        """Yield what the file said after its last line of work, and forget it."""
         prompt = self._last if is_prompt(self._last[1]) else _NONE
         told = (
             *(("new-words", line) for line in self._new),
@@ -43,7 +43,7 @@ class LastWords:
             ("at-prompt", prompt),
         )
         for topic, (number, line) in told:
-            if number:
+            if number > work:
                 text = parse_prefix(line[:_LONGEST].decode("utf-8", "replace")).message
                 yield Remark(LogPosition(file, number), text, topic)
         self._new.clear()

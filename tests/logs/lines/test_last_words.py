@@ -5,8 +5,8 @@ from __future__ import annotations
 from ncclcheck.logs.lines.last_words import LastWords
 
 
-def said(words: LastWords) -> list[tuple[str, int, str]]:
-    return [(told.topic, told.place.line, told.text) for told in words.end("job.log")]
+def said(words: LastWords, work: int = 0) -> list[tuple[str, int, str]]:
+    return [(told.topic, told.place.line, told.text) for told in words.end("job.log", work)]
 
 
 def test_the_last_new_words_are_told_with_their_lines() -> None:
@@ -14,6 +14,13 @@ def test_the_last_new_words_are_told_with_their_lines() -> None:
     words.take_new(b"loading", 3)
     words.take_new(b"done with it", 9)
     assert said(words) == [("new-words", 3, "loading"), ("new-words", 9, "done with it")]
+
+
+def test_what_was_said_before_the_last_work_is_not_told() -> None:
+    words = LastWords()
+    words.take_new(b"loading", 3)
+    words.take_new(b"done with it", 9)
+    assert said(words, 5) == [("new-words", 9, "done with it")]
 
 
 def test_only_so_many_new_words_are_kept() -> None:
