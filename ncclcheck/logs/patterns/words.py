@@ -21,7 +21,7 @@ _TROUBLE = re.compile(
     r"^\s*File \"|: +\|\s*$|"  # of a stack, and a bar that has not begun
     r"wait|\bnot\b|n't\b|unavailable|\bgone\b|\blost|\bgiv|quit|silent|fail|error|exit|code|kill|dead|left|no space|"
     r"abnormal|exceed|limit|stop(?!ping)|cancel|heartbeat|\bcores?\b|trace|preempt|quota|diverg|throttl|retr(?:y|ies)|"
-    r"slow|since|\b5\d\d\b",
+    r"slow|since|\b5\d\d\b|restart|reload|remov|reclaim|\bnan\b|overflow|skipp|stopping (?:all|the) ",
     re.IGNORECASE,
 )
 _FEW = 3
