@@ -22,6 +22,7 @@ _PROGRESS = re.compile(
     rb"(?:step|iter|iteration|epoch|batch|update|round|episode)s?['\"]?[ ]{0,8}[=:#\[(|]{0,2}[ ]{0,8}\d"
     rb"|(?<![\w-])(?:loss|acc|accuracy|perplexity|reward|lr|grad_norm|throughput|busbw|ppl)['\"]?[ ]{0,4}"
     rb"[=:|]?[ ]{0,4}-?(?!0\.0\b)\d{1,9}\.\d"
+    rb"|\b(?:eval|train|test|val)\w{0,8}\]?[ :]{0,2}\[ ?\d{1,9} ?/ ?\d"
     rb"|\(tokens?/s\): (?!0\.0)\d|\bcheckpoints? saved\b|\btokens seen: [1-9]"
     rb"|(?<![\d.])(?!0%)\d{1,3}%\|"
     rb"|(?!0\.0{1,9}\b)(?<![\d.])\d{1,5}(?:\.\d{1,9})? ?it/s"  # of more: bytes of a download
