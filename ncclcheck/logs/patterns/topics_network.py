@@ -163,7 +163,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         "ib-no-memory",
         (
             r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
-            r"Unable to register MR of \d{1,20} bytes: Cannot allocate memory",  # of libfabric's EFA provider
+            r"(?i:(?:creat|regist|alloc)\w{0,4} (?:\w{1,12} )?(?:qp|cq|mr|pd)\b.{0,60}Cannot allocate memory)",
             r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)",
         ),
         at_info=True,

@@ -27,7 +27,7 @@ _LAUNCHER = re.compile(
 )
 _AFTER = re.compile(
     r"NCCL error(?: in)?:|Connection closed by (?:remote )?peer|Connection reset by peer|Read error \[|Broken pipe"
-    r"|[Tt]imed out waiting|^Operation timed out!?$"
+    r"|[Tt]imed out waiting|^Operation timed out!?$|Socket closed"
     r"|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
     r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|"
     r"Stop_waiting response"
