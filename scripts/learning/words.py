@@ -132,4 +132,4 @@ def as_toml(table: Words) -> str:
 
 
 def _key(word: str) -> str:
-    return f'"{word}"' if "'" in word else word
+    return word if word.isascii() and word.isalpha() else f'"{word}"'

@@ -13,8 +13,10 @@ from msgspec import Struct
 
 from ncclcheck.model.formats.tables import load_table
 
-# a word, or what stands between two capitals of one: `saveCheckpoint`, `NCCL`
-_WORD = re.compile(r"[A-Z]{2,40}(?![a-z])|[A-Za-z][a-z']{1,40}")
+# a word, or what stands between two capitals of one: `saveCheckpoint`, `NCCL`; each sign of a script without spaces
+_WORD = re.compile(
+    r"[A-Z]{2,40}(?![a-z])|[A-Za-z][a-z']{1,40}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\W\d_a-zA-Z]{2,40}"
+)
 _MOST_WORDS = 40
 _UNIT = re.compile(r"[^A-Za-z]*\d")
 _TROUBLE = re.compile(

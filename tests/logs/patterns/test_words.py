@@ -65,3 +65,5 @@ def test_a_line_is_foreign_if_no_job_at_work_ever_said_most_of_its_words() -> No
     assert is_foreign("gabelo rutiva: kosade menilo 47")
     assert not is_foreign("the training is done, and the weights are saved")
     assert not is_foreign("47 gabelo")
+    assert is_foreign("显存不足 进程已退出")
+    assert is_foreign("ошибка памяти, процесс завершён")
