@@ -113,7 +113,7 @@ def _weighted(work: _Lines, trouble: _Lines, starts: _Lines) -> Words:
     heard = {word: weight(word) for word in sorted(work.having)}
     others = _without(sorted({*trouble.having, *starts.having}), heard)
     told = {word: weight(word) for word in others if abs(weight(word) - unknown) >= _LEAST}
-    return Words(unknown=unknown, work=heard, other=told)
+    return Words(unknown=unknown, work=heard, elsewhere=told)
 
 
 def _without(words: Iterable[str], these: Collection[str]) -> list[str]:
@@ -126,7 +126,7 @@ def as_toml(table: Words) -> str:
         "# How much each word speaks for a job at work, against one in trouble. Written by scripts/learn_words.",
         f"unknown = {table.unknown}",
     ]
-    for name, words in (("work", table.work), ("other", table.other)):
+    for name, words in (("work", table.work), ("elsewhere", table.elsewhere)):
         parts += ["", f"[{name}]", *(f"{_key(word)} = {weight}" for word, weight in words.items())]
     return "\n".join(parts) + "\n"
 

@@ -116,7 +116,7 @@ def test_descriptors_are_given_back() -> None:
     before = open_descriptors()
     with workers(2):
         assert open_descriptors() > before
-    assert open_descriptors() == before
+    assert open_descriptors() <= before  # those of threads of other tests may be closed meanwhile
 
 
 def test_no_task_is_no_worker() -> None:

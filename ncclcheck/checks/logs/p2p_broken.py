@@ -97,34 +97,42 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
         )
     elif off := _later_without(log):
         yield _worked_without(log, off)
-    elif acs and not late and _only_hangs(log) and _uses_pcie(log):
+    elif _uses_pcie(log):
+        yield from _hangs_over_pcie(log, acs)
+
+
+def _hangs_over_pcie(log: Log, acs: Sequence[Remark]) -> Iterator[Suspect]:
+    """Yield that a job of one host, whose GPUs talk over PCIe, hangs, by what else the log shows."""
+    late = timeouts(log)
+    if late:
+        if _is_first_collective(log):
+            yield suspect(
+                "The first collective between GPUs of one node, over PCIe peer-to-peer, never ended.",
+                [*acs, *late],
+                confidence="likely" if acs else "possible",
+                hosts=culprits(log, [timeout.place for timeout in late]),
+                explains=("slow-rank-timeout",) if acs else (),
+            )
+    elif acs and _only_hangs(log):
         yield suspect(
             "The job hangs, its GPUs talk over PCIe peer-to-peer, and ACS or the IOMMU is on.",
             [*acs, *troubles(log)[:2]],
             confidence="likely",
         )
-    elif not late and _only_hangs(log) and _uses_pcie(log) and (table := _without_peer_access(log)):
+    elif _only_hangs(log) and (table := _without_peer_access(log)):
         yield suspect(
             "The job hangs, its GPUs talk over PCIe peer-to-peer, and GPUs of this kind cannot: some drivers say that "
             "they can.",
             [*table[:2], *troubles(log)[:2]],
             confidence="likely",
         )
-    elif not late and _uses_pcie(log) and (stop := _stopped_after_start(log)):
+    elif stop := _stopped_after_start(log):
         yield suspect(
             "NCCL was ready, its GPUs talk over PCIe peer-to-peer, and the job did nothing more until it was stopped: "
             "its first collective hung.",
             stop,
             confidence="likely",
             hosts=culprits(log, [event.place for event in stop[:1]]),
-        )
-    elif late and _is_first_collective(log) and _uses_pcie(log):
-        yield suspect(
-            "The first collective between GPUs of one node, over PCIe peer-to-peer, never ended.",
-            [*acs, *late],
-            confidence="likely" if acs else "possible",
-            hosts=culprits(log, [timeout.place for timeout in late]),
-            explains=("slow-rank-timeout",) if acs else (),
         )
 
 

@@ -38,7 +38,7 @@ class Words(Struct, frozen=True, forbid_unknown_fields=True):
 
     unknown: float
     work: dict[str, float]
-    other: dict[str, float]
+    elsewhere: dict[str, float]
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -65,7 +65,7 @@ def is_of_work(text: str, table: Words) -> bool:
     heard = [word for word in words if word in table.work]
     if len(heard) < max(_KNOWN * len(words), 1) or (len(heard) == 1 and _UNIT.match(text)):
         return False
-    return sum(table.work.get(word, table.other.get(word, table.unknown)) for word in words) > 0
+    return sum(table.work.get(word, table.elsewhere.get(word, table.unknown)) for word in words) > 0
 
 
 @cache

@@ -56,7 +56,7 @@ def test_words_of_trouble_are_not_work() -> None:
 
 
 def test_a_single_word_after_a_number_is_its_unit() -> None:
-    table = Words(unknown=-1.0, work={"mib": 4.0, "top": 3.0}, other={})
+    table = Words(unknown=-1.0, work={"mib": 4.0, "top": 3.0}, elsewhere={})
     assert not is_of_work("0, 100 %, 33482 MiB", table)
     assert is_of_work('"top5": 83.82166', table)
 
