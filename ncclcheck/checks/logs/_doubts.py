@@ -122,14 +122,11 @@ def _unheard(log: Log) -> tuple[Event, ...]:
         if line.place.line > last.get(line.place.file, line.place.line)
     ]
     newest = {line.place.file: line for line in after if line.topic == "new-words"}
+    earlier = [line for line in after if line.topic == "new-words" and line is not newest[line.place.file]]
     return tuple(
         line
         for line in after
-        if (
-            _may_be_trouble(log, line, last[line.place.file])
-            if line.topic != "new-words" or line is newest[line.place.file]
-            else is_foreign(line.text)
-        )
+        if (is_foreign(line.text) if line in earlier else _may_be_trouble(log, line, last[line.place.file]))
     )
 
 

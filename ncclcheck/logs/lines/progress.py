@@ -21,7 +21,7 @@ _PROGRESS = re.compile(
     rb"(?<![\w/.-])(?:global[_ ]?|train[_ ]?|training )?"
     rb"(?:step|iter|iteration|epoch|batch|update|round|episode)s?['\"]?[ ]{0,8}[=:#\[(|]{0,2}[ ]{0,8}\d"
     rb"|(?<![\w-])(?:loss|acc|accuracy|perplexity|reward|lr|grad_norm|throughput|busbw|ppl)['\"]?[ ]{0,4}"
-    rb"[=:|]?[ ]{0,4}-?(?!0\.0\b)\d{1,9}\.\d"
+    rb"[=:|]?[ ]{0,4}['\"]?-?(?!0\.0\b)\d{1,9}\.\d"
     rb"|\b(?:eval|train|test|val)\w{0,8}\]?[ :]{0,2}\[ ?\d{1,9} ?/ ?\d"
     rb"|\(tokens?/s\): (?!0\.0)\d|\bcheckpoints? saved\b|\btokens seen: [1-9]"
     rb"|(?<![\d.])(?!0%)\d{1,3}%\|"

@@ -103,7 +103,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     Topic(
         "driver-too-old",
         (
-            r"driver version is insufficient|driver on your system is too old|CUDA_ERROR_INSUFFICIENT_DRIVER",
+            r"driver version is insufficient|driver on your system is too old|CUDA_ERROR_INSUFFICIENT_DRIVER|"
+            r"API call is not supported in the installed CUDA driver",
             r"unsupported (?:display driver|toolchain)|cuda driver combination|forward compatibility was attempted",
             r"Driver/library version mismatch|CUDA_ERROR_(?:SYSTEM_DRIVER_MISMATCH|UNSUPPORTED_PTX_VERSION)",
         ),

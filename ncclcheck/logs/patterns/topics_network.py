@@ -297,7 +297,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "plugin-ucx",
         (
-            r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail(?!ed to al)|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",
+            r"ucp_\w+ .{0,60}fail|uct_\w+.{0,60}fail(?!ed to al|\w*\+0x)|HPC-?X.{0,60}(?:mismatch|incompatib|requires)",
         ),
     ),
     Topic(
