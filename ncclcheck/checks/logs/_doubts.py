@@ -62,7 +62,7 @@ def doubts(log: Log) -> Doubt | None:
                     "an earlier command was stopped by hand, and another one ended well",
                     _stopped_for_another(log),
                 ),
-                ("a program was started again, and how it ended is not here", _unfinished(log)),
+                ("a program was started last, and how it ended is not here", _unfinished(log)),
                 ("Kubernetes lists the job as failed", rows_of_failure(log)),
                 ("Kubernetes lists a pod of the job as failed", pods_failed(log)),
                 ("the progress stands before its end, and the program is over", _left(log)),

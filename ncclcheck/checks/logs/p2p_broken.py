@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import P2P_OFF, as_line, is_without_p2p
-from ncclcheck.checks.logs._reruns import interrupts, typed
+from ncclcheck.checks.logs._reruns import interrupts, run_of, typed
 from ncclcheck.checks.logs._view import (
     alarms,
     culprits,
@@ -18,7 +18,7 @@ from ncclcheck.checks.logs._view import (
     timeouts,
     troubles,
 )
-from ncclcheck.checks.logs._works import launched, went_on_after
+from ncclcheck.checks.logs._works import ends_of_job, launched, successes, went_on_after
 from ncclcheck.model.events import (
     CommInit,
     Event,
@@ -131,7 +131,7 @@ def _hangs_over_pcie(log: Log, acs: Sequence[Remark]) -> Iterator[Suspect]:
             "NCCL was ready, its GPUs talk over PCIe peer-to-peer, and the job did nothing more until it was stopped: "
             "its first collective hung.",
             stop,
-            confidence="likely",
+            confidence="likely" if _is_over_pcie_alone(log) else "possible",
             hosts=culprits(log, [event.place for event in stop[:1]]),
         )
 
@@ -160,31 +160,35 @@ def _without_peer_access(log: Log) -> list[Remark]:
 
 
 def _stopped_after_start(log: Log) -> tuple[Event, ...]:
-    """Return the last communicator that was complete and how the job was stopped, if it did no work in between.
+    """Return the last communicator that was complete and how the job was stopped, if the log shows nothing else.
 
-    Over NVLink, which has more channels, a hang has other reasons.
+    No work, end or word of the program may stand in it: those may tell why it was stopped, or that it had worked.
     """
-    if any((process.channels or 0) > _MOST_OVER_PCIE for process in log.processes):
+    if len(log.files) != 1 or any(log.works.values()) or ends_of_job(log) or successes(log):
         return ()
-    ready = [event for event in log.events if isinstance(event, CommInit) and event.stage == "complete"]
-    if not ready:
+    ready = [event for event in log.events if isinstance(event, CommInit)]
+    if not ready or ready[-1].stage != "complete":
         return ()
-    last = ready[-1].place
-    worked = any(line > last.line for line in log.works.get(last.file, ()))
-    stop = next((event for event in log.events if event.place.line > last.line and _is_stop(event)), None)
-    only_stopped = all(
-        _is_stop(event) or event.place.line > (stop or event).place.line
-        for event in alarms(log)
-        if event.place.line > last.line
-    )
-    return (ready[-1], stop) if stop is not None and not worked and only_stopped else ()
+    last = ready[-1].place.line
+    stop = next((event for event in log.events if event.place.line > last and _is_stop(event)), None)
+    if stop is None or run_of(log, stop.place.line) != run_of(log, last):
+        return ()
+    until = stop.place.line
+    between = any(last < line.place.line < until for line in (*log.news, *alarms(log)))
+    return () if between else (ready[-1], stop)
+
+
+def _is_over_pcie_alone(log: Log) -> bool:
+    """Return True if NCCL tells how many channels it has, and over NVLink it would have more."""
+    told = [process.channels for process in log.processes if process.channels]
+    return bool(told) and max(told) <= _MOST_OVER_PCIE
 
 
 def _is_stop(event: Event) -> bool:
     """Return True if a person or timeout(1) stopped the job there."""
     if isinstance(event, WorkerExit):
         return event.exit_code in _BY_TIMEOUT
-    return event.text.startswith("^C") or event.text.strip() in ("Terminated", "Killed")
+    return event.text.startswith("^C") or event.text.strip() == "Terminated"
 
 
 def _ran_without(log: Log) -> Remark | None:

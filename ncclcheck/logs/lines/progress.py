@@ -44,6 +44,7 @@ _TRACKER = re.compile(
 )
 _LABELS_AND_NAME = 160  # bytes at the start of a line
 _TROUBLE = re.compile(
+    rb"out of mem|\boom\b|prematur|\bidle\b|core-dump|\brc=-?[1-9]|: false\b|\bpanic|\bbroke|"
     rb"error(?!['\"]?[:=] ?\d)|fail|timed? ?out|retry|abort|exception|warn|NCCL INFO|kill|\bNamespace\(|"
     # which is only the start
     rb"\b(?:down)?load(?:ing|ed)?\b|fetching|tokeniz(?:er|ing)\b.{0,40}%\||\bconverting\b|\bserializ|preprocess",

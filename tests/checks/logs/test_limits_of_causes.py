@@ -336,17 +336,27 @@ def test_the_mtu_of_loopback_differs_from_no_other() -> None:
 
 def test_a_job_that_was_stopped_when_nccl_was_ready_hung_in_its_first_collective_over_pcie() -> None:
     line = "ws:7:9 [{0}] NCCL INFO "
-    ready = "".join(
-        line.format(rank) + f"Channel 00/0 : {rank}[{rank}] -> {1 - rank}[{1 - rank}] via P2P/IPC\n"
-        for rank in (0, 1)
-    ) + "".join(
-        line.format(rank) + f"comm 0x5 rank {rank} nranks 2 cudaDev {rank} busId {rank}000 - Init COMPLETE\n"
-        for rank in (0, 1)
+    few = line.format(0) + "2 coll channels, 2 p2p channels, 2 p2p channels per peer\n"
+    ready = (
+        few
+        + "".join(
+            line.format(rank) + f"Channel 00/0 : {rank}[{rank}] -> {1 - rank}[{1 - rank}] via P2P/IPC\n"
+            for rank in (0, 1)
+        )
+        + "".join(
+            line.format(rank)
+            + f"comm 0x5 rank {rank} nranks 2 cudaDev {rank} busId {rank}000 - Init COMPLETE\n"
+            for rank in (0, 1)
+        )
     )
     assert first(f"{ready}^C\n")[0] == "p2p-broken"
     assert first(f"{ready}Terminated\n")[0] == "p2p-broken"
     assert first(f"{ready}{_STEPS}^C\n")[0] != "p2p-broken"
     assert first(f"{ready}ValueError: bad label\n^C\n")[0] != "p2p-broken"
-    over_nvlink = line.format(0) + "24 coll channels, 24 nvls channels, 32 p2p channels\n"
-    assert first(f"{over_nvlink}{ready}^C\n")[0] == "undetermined"
+    assert first(f"{ready}loading the data of rank 0 from s3\n^C\n")[0] != "p2p-broken"
+    assert first(f"{ready}Killed\n")[0] != "p2p-broken"
+    assert first(f"{_STEPS}{ready}^C\n")[0] != "p2p-broken"
+    over_nvlink = ready.replace("2 coll channels", "24 coll channels")
+    assert first(f"{over_nvlink}^C\n")[0] == "undetermined"
+    assert first(f"{ready.removeprefix(few)}^C\n")[0] == "undetermined"
     assert first(ready.replace("P2P/IPC", "SHM/direct") + "^C\n")[0] == "undetermined"
