@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import Struct, toml
@@ -21,9 +21,9 @@ from tests.logs.rounds import HeldOut
 
 FILE = Path(__file__).parents[2] / "ncclcheck/logs/patterns/words.toml"
 ENDINGS = Path(__file__).parents[2] / "tests/logs/patterns/endings.toml"
-_SMOOTHING = 0.5
+_SMOOTHING = 0.5  # lines: what a word counts that no line of a kind has
 _OF_STARTS = 0.3  # how much a line of a start counts, against one of trouble
-_FIRST_HALF = 0.5
+_FIRST_HALF = 0.5  # of a log
 _IN_LOGS = 2  # a word of one log alone may be a name
 _LEAST = 0.2  # a weight this near to that of a word nobody knows says nothing
 
@@ -111,13 +111,9 @@ def _weighted(work: _Lines, trouble: _Lines, starts: _Lines) -> Words:
 
     unknown = weight("")
     heard = {word: weight(word) for word in sorted(work.having)}
-    others = _without(sorted({*trouble.having, *starts.having}), heard)
-    told = {word: weight(word) for word in others if abs(weight(word) - unknown) >= _LEAST}
+    others = {*trouble.having, *starts.having} - heard.keys()
+    told = {word: weight(word) for word in sorted(others) if abs(weight(word) - unknown) >= _LEAST}
     return Words(unknown=unknown, work=heard, elsewhere=told)
-
-
-def _without(words: Iterable[str], these: Collection[str]) -> list[str]:
-    return [word for word in words if word not in these]
 
 
 def as_toml(table: Words) -> str:

@@ -1,8 +1,8 @@
 """What keeps a log from being called fine although nothing in it says that the job failed. Pure.
 
 A log is fine where its job said that it finished, or was at work at its last line, and nobody who kept the log had a
-question: no command that looks at the machine, no faster way that was asked for and not taken, no words after the
-work that are like none before them. What a tracker tells at its end is the program's, and new only if it never closes.
+question: no command that looks at the machine, no faster way that was asked for and not taken, no new words after
+the work that do not sound like work. What a tracker tells at its end is the program's, and new only if it never closes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,14 @@ from ncclcheck.checks.logs._job_rows import pod_rows, pods_completed, pods_faile
 from ncclcheck.checks.logs._network import only_sockets
 from ncclcheck.checks.logs._reruns import interrupts, run_of, typed
 from ncclcheck.checks.logs._view import remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, is_of_a_part, launched, successes
+from ncclcheck.checks.logs._works import (
+    closes_the_job,
+    destroyed,
+    ends_of_job,
+    is_of_a_part,
+    launched,
+    successes,
+)
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
 from ncclcheck.logs.patterns.words import is_foreign, sounds_like_work
@@ -53,7 +60,7 @@ def doubts(log: Log) -> Doubt | None:
             for why, lines in (
                 ("a person looked at the machine, so there was a question", _looked_at(log)),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
-                ("after the last line of work comes one that is like none before it", _unheard(log)),
+                ("after the last line of work comes one that does not sound like work", _unheard(log)),
                 (
                     "an earlier command hung at the start of NCCL until somebody stopped it",
                     _stopped_at_start(log),
@@ -122,11 +129,14 @@ def _unheard(log: Log) -> tuple[Event, ...]:
         if line.place.line > last.get(line.place.file, line.place.line)
     ]
     newest = {line.place.file: line for line in after if line.topic == "new-words"}
-    earlier = [line for line in after if line.topic == "new-words" and line is not newest[line.place.file]]
     return tuple(
         line
         for line in after
-        if (is_foreign(line.text) if line in earlier else _may_be_trouble(log, line, last[line.place.file]))
+        if (
+            is_foreign(line.text)
+            if line.topic == "new-words" and line is not newest[line.place.file]
+            else _may_be_trouble(log, line, last[line.place.file])
+        )
     )
 
 
@@ -181,16 +191,11 @@ def _unfinished(log: Log) -> tuple[Event, ...]:
     place = started[0].place
     after = [
         end
-        for end in (*ends_of_job(log), *successes(log), *_destroyed(log))
+        for end in (*ends_of_job(log), *successes(log), *destroyed(log))
         if end.place.file != place.file or end.place.line > place.line
     ]
     works = log.works.get(place.file, ())
     return () if after or max(works, default=0) > place.line else tuple(started)
-
-
-def _destroyed(log: Log) -> tuple[CommInit, ...]:
-    """Return the communicators that a rank gave up in order."""
-    return tuple(event for event in log.events if isinstance(event, CommInit) and event.stage == "destroy")
 
 
 def _left(log: Log) -> tuple[Event, ...]:

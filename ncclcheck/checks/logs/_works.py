@@ -247,13 +247,18 @@ def unopened(log: Log) -> tuple[Remark, ...]:
     )
 
 
+def destroyed(log: Log) -> tuple[CommInit, ...]:
+    """Return the communicators that a rank gave up in order."""
+    return tuple(event for event in log.events if isinstance(event, CommInit) and event.stage == "destroy")
+
+
 def shows_work(log: Log) -> bool:
     """Return True if the log shows that the program worked or finished, or holds nothing but NCCL's own lines."""
     return (
         bool(ends_of_job(log) or successes(log))
         or any(remark.values.get("shows") == "work" for remark in remarks(log, "harmless"))
         or bool(log.works)
-        or any(isinstance(event, CommInit) and event.stage == "destroy" for event in log.events)
+        or bool(destroyed(log))
         or (
             not log.words
             and any(isinstance(event, CommInit) and event.stage == "complete" for event in log.events)

@@ -33,7 +33,7 @@ def test_words_after_the_work_that_are_like_none_before_them_leave_it_open() -> 
 def test_the_report_quotes_the_line_and_says_why() -> None:
     found = explain("job.log", f"{STEPS}moru tibano feke\n".encode())
     assert "“moru tibano feke”" in found.findings[0].summary
-    assert "like none before it" in found.findings[0].summary
+    assert "does not sound like work" in found.findings[0].summary
     assert {finding.severity for finding in found.findings} == {"warning"}
 
 
