@@ -235,9 +235,9 @@ def slowness(log: Log) -> tuple[Remark, ...]:
 def unopened(log: Log) -> tuple[Remark, ...]:
     """Return NCCL's warnings of an RDMA device that is there and that no process of the host could open.
 
-    None for a job of one node by torchrun's own word: it needs no adapter.
+    None for a job of one node, by torchrun's own word or by its communicators: it needs no adapter.
     """
-    if remarks(log, "one-node"):
+    if remarks(log, "one-node") or _is_on_one_host(log):
         return ()
     opened = {process.host for process in log.processes if process.devices}
     return tuple(
@@ -245,6 +245,13 @@ def unopened(log: Log) -> tuple[Remark, ...]:
         for remark in remarks(log, "nccl-warn")
         if remark.values.get("group") == "ib-open" and remark.place.host not in opened
     )
+
+
+def _is_on_one_host(log: Log) -> bool:
+    """Return True if all ranks of the largest communicator are here, and on one host."""
+    ranks = max((process.ranks or 0 for process in log.processes), default=0)
+    there = {(process.host, process.rank) for process in log.processes if process.rank is not None}
+    return ranks > 1 and len(there) == ranks and len({host for host, _ in there}) == 1
 
 
 def destroyed(log: Log) -> tuple[CommInit, ...]:

@@ -51,7 +51,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             explains=("rank-exception", "nccl-version-mismatch", "p2p-broken", "undetermined"),
         )
     found = list(_known(log))
-    fell = _fell_in_nccl(log)
+    fell = [*_fell_in_nccl(log), *_fell_in_c10d(log)]
     crashed = (*remarks(log, "nccl-crash", "torch-internal"), *fell)
     yield from found
     if crashed and not any(known.confidence == "likely" for known in found):
@@ -77,6 +77,15 @@ def _fell_in_nccl(log: Log) -> list[Remark]:
             for crash in crashes
         )
     ][:1]
+
+
+def _fell_in_c10d(log: Log) -> list[Remark]:
+    """Return torch's own assertions in a thread of its own: no call of the program stands above them."""
+    return [
+        remark
+        for remark in remarks(log, "torch-internal")
+        if "c10d" in remark.text and "thread terminated" in remark.text
+    ]
 
 
 def _known(log: Log) -> Iterator[Suspect]:

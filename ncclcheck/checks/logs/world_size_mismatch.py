@@ -96,7 +96,15 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
 
 
 def _few(log: Log) -> list[Registered]:
-    return [registration for registration in registered(log) if registration.joined < registration.expected]
+    """Return the counts of too few workers; none of those that had all been there before, for an earlier group."""
+    found: list[Registered] = []
+    sizes_met: set[tuple[str, int]] = set()
+    for count in registered(log):
+        if count.joined == count.expected:
+            sizes_met.add((count.place.file, count.expected))
+        elif count.joined < count.expected and (count.place.file, count.expected) not in sizes_met:
+            found.append(count)
+    return found
 
 
 def _is_too_many(log: Log, registration: Registered) -> bool:

@@ -15,6 +15,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"Unable to load NCCL library",
             r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)",
             r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)",
+            r"NameError: name 'nccl[A-Z]\w* ?' is not defined",  # vLLM 0.4 goes on without the library it could not load
         ),
         alarms=False,
         has_own_cause=True,
@@ -290,7 +291,9 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\bShard ready in \d|text_generation_router\S{0,60}: (?:\S{1,80}: )?(?:Connected|Success)$",
             r"\bDummy health check server started\b",  # of SGLang: all nodes but the first
             r"\bDeployed app '[\w.-]{1,80}' successfully|\bApplication '[\w.-]{1,80}' is ready at http",  # of Ray
-            r"\bserver is listening on https?://\S{1,80} - starting the main loop",  # of llama.cpp
+            # of llama.cpp
+            r"\bserver is listening on https?://\S{1,80} - starting the main loop",
+            r"\btotal time = +\d[\d.]{0,12} ms / +\d{1,9} tokens\b",
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"\b(?:[Tt]rained|[Ff]inal) model (?:has been |was )?(?:written|exported|saved) to\b",
             r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",

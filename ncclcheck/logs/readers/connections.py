@@ -82,12 +82,15 @@ _JOINED = re.compile(r"waiting for clients\.? (?P<joined>\d+)/(?P<expected>\d+) 
 _JAX = re.compile(
     r"(?:PjRT_Client_Connect|Wait_for_all_tasks).{0,400}reached the barrier: (?P<joined>\d+)/(?P<expected>\d+)"
 )
+_BARRIER_PASSED = re.compile(
+    r"Completed store-based barrier for key:store_based_barrier_key:\d{1,6} with (?P<expected>\d{1,6}) nodes"
+)
 _BARRIER = re.compile(r"world_size=(?P<expected>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)")
 PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX, _BARRIER_PASSED,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -104,6 +107,9 @@ def read(text: str, place: LogPosition) -> Iterator[Event]:
             joined, expected = whole(match["joined"]), whole(match["expected"])
             if joined is not None and expected is not None:
                 yield Registered(place=place, text=text, joined=joined, expected=expected)
+    if match := _BARRIER_PASSED.search(text):
+        all_of_them = int(match["expected"])
+        yield Registered(place=place, text=text, joined=all_of_them, expected=all_of_them)
 
 
 def _nccl(text: str, place: LogPosition) -> Iterator[Event]:
