@@ -7,12 +7,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.matrix import (
-    BisectionRatio,
     FabricMatrix,
     MatrixCell,
-    MatrixLeaf,
     MatrixNode,
     MatrixPath,
+    Oversubscription,
     RailRate,
     RailRates,
 )
@@ -27,8 +26,8 @@ SLOW_NODE = MatrixNode("node03", sends_slowly=True, receives_slowly=False)
 HUNG_NODE = MatrixNode(
     "node04", sends_slowly=False, receives_slowly=False, outcome="hang", detail="no answer"
 )
-LEAVES = (MatrixLeaf("leaf01", HOSTS[:2]), MatrixLeaf("leaf02", HOSTS[2:]))
-FOUR_TO_ONE = BisectionRatio(10.0, 2.5, 4.0, 3.9, 4.1, 5)
+LEAVES = (HOSTS[:2], HOSTS[2:])
+FOUR_TO_ONE = Oversubscription(10.0, 2.5, 4.0, 3.9, 4.1, 5)
 
 
 def fabric(**changes: Any) -> FabricMatrix:
@@ -36,9 +35,13 @@ def fabric(**changes: Any) -> FabricMatrix:
     cells = tuple(
         MatrixCell(source, target, 10.0, 1) for source in HOSTS for target in HOSTS if source != target
     )
-    leaves = (MatrixLeaf("leaf01", HOSTS),)
-    flat = BisectionRatio(10.0, 10.0, 1.0, 0.98, 1.02, 5)
-    return replace(FabricMatrix(10.0, 0.01, leaves, (), 0.0, flat, (), (), cells, 11, True), **changes)
+    flat = Oversubscription(10.0, 10.0, 1.0, 0.98, 1.02, 5)
+    leaves = changes.get("leaves", (HOSTS,))
+    order = tuple(host for leaf in leaves for host in leaf)
+    found = FabricMatrix(
+        10.0, 0.01, leaves, len(leaves) == 1, (), 0.0, flat, order, (), (), cells, 11, is_finished=True
+    )
+    return replace(found, **changes)
 
 
 def two_leaves() -> FabricMatrix:
@@ -49,7 +52,7 @@ def two_leaves() -> FabricMatrix:
         for target in HOSTS
         if source != target
     )
-    return fabric(leaves=LEAVES, bisection=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)
+    return fabric(leaves=LEAVES, oversubscription=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)
 
 
 def with_matrix(**changes: Any) -> Snapshot:
@@ -85,8 +88,5 @@ def many_hosts(nodes: int, leaf: int, partners: int) -> FabricMatrix:
         for step in range(1, partners + 1)
         if (target := (source + step * step) % nodes) != source
     )
-    leaves = tuple(
-        MatrixLeaf(f"leaf{1 + number // leaf:02}", tuple(hosts[number : number + leaf]))
-        for number in range(0, nodes, leaf)
-    )
-    return fabric(leaves=leaves, bisection=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)
+    leaves = tuple(tuple(hosts[number : number + leaf]) for number in range(0, nodes, leaf))
+    return fabric(leaves=leaves, oversubscription=FOUR_TO_ONE, cells=cells, crossing_slow=1.0)

@@ -95,7 +95,7 @@ def test_one_node_alone_has_no_pairs_also_from_python(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    alone = ncclcheck.isolate(select="node-slow", slower_than="20%"), ncclcheck.matrix(select="cell-slow")
+    alone = ncclcheck.isolate(select="node-slow", slower_than="20%"), ncclcheck.matrix(select="link-outlier")
     assert capfd.readouterr() == ("", "")
     assert [report.verdict.exit_code for report in alone] == [3, 3]
     assert [report.command for report in alone] == ["isolate", "matrix"]

@@ -30,7 +30,7 @@ TESTED_BY = {
     "cli/benchmarks/try_options.py": "cli/test_options.py",
     "checks/bench/_trials.py": "checks/bench/test_setting_fails.py",
     "model/benchmarks/trials.py": "report/trials/test_trials_text.py",
-    "checks/bench/_mesh.py": "checks/bench/test_mesh_group_slow.py",
+    "checks/bench/_mesh.py": "checks/bench/test_group_slow_in_mesh.py",
     "measure/collectives.py": "bench/test_collectives.py",
     "measure/traffic.py": "measure/test_op_ceiling.py",
     "bench/worker.py": "bench/test_workers.py",

@@ -12,7 +12,8 @@ from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
 from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.benchmarks.mesh import MeshPlacement
-from ncclcheck.model.benchmarks.mesh_bench import MeshBench
+from ncclcheck.model.benchmarks.mesh_bench import MeshPoint, Mix, StepTime
+from ncclcheck.model.benchmarks.op import Op
 from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.benchmarks.trials import Race, Trial
 from ncclcheck.model.events import LogFile
@@ -120,6 +121,59 @@ class Used(Struct, frozen=True, forbid_unknown_fields=True):
     differs: bool = False
 
 
+class GroupPoint(Struct, frozen=True, forbid_unknown_fields=True):
+    """A collective in one group while all groups of its dimension work: the median time of its slowest rank.
+
+    With its 95 % interval in microseconds; null: too few iterations. `wrong`: elements; null: not verified.
+    """
+
+    op: Op
+    size_bytes: int
+    time_us: float
+    low_us: float | None
+    high_us: float | None
+    busbw_gb_s: float
+    wrong: int | None
+
+
+class MeasuredGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """A parallel group: its ranks and hosts, how many nodes it spans, and what was measured in it."""
+
+    ranks: tuple[int, ...]
+    hosts: tuple[str, ...]
+    nodes: int
+    points: tuple[GroupPoint, ...]
+
+
+class MeasuredDimension(Struct, frozen=True, forbid_unknown_fields=True):
+    """A dimension of the mesh, its groups by their first rank: of many groups the slowest of each collective.
+
+    `nodes_spanned`: of the group that spans most; `least_nodes`: the fewest that can hold so many ranks; null where
+    the hosts of the ranks are not known. `contention`: the time of the slowest group together with all others over its
+    time alone, the worst of all collectives; null: not measured.
+    """
+
+    name: str
+    size: int
+    groups: tuple[MeasuredGroup, ...]
+    nodes_spanned: int | None
+    least_nodes: int | None
+    contention: float | None
+
+
+class MeshReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """What was measured in the parallel groups, by dimension and by collective.
+
+    `order`: the mesh as `--mesh` takes it.
+    """
+
+    order: str
+    dimensions: tuple[MeasuredDimension, ...]
+    points: tuple[MeshPoint, ...]
+    mix: Mix | None = None
+    step: StepTime | None = None
+
+
 class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     """The benchmark as reported.
 
@@ -143,7 +197,7 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     references: tuple[Comparable, ...] = ()
     remarks: tuple[str, ...] = ()
     gpus: tuple[GpuSpeed, ...] = ()
-    mesh: MeshBench | None = None
+    mesh: MeshReport | None = None
     trials: tuple[Trial, ...] | None = None
     race: Race | None = None
 

@@ -12,6 +12,7 @@ from ncclcheck.checks.bench._hardware import hardware_of
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.logs.used import of_processes
 from ncclcheck.measure.blame import slow_ranks
+from ncclcheck.measure.mesh.job_mesh import placement
 from ncclcheck.measure.reference import fitting
 from ncclcheck.model.bench import BenchResult, GpuSpeed
 from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
@@ -19,6 +20,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.report import BenchReport, Used
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.distorting import distorting
+from ncclcheck.report.mesh_report import mesh_report
 from ncclcheck.report.text.fold import fold_hosts
 
 _GOOD_GRADES = ("A", "B")
@@ -30,7 +32,7 @@ NAMED_BY_BENCH = (
     "bench-wrong-data",
     "bench-below-floor",
     "bench-below-baseline",
-    "mesh-group-slow",
+    "group-slow-in-mesh",
     "mesh-wrong-data",
 )
 
@@ -63,7 +65,7 @@ def bench_report(snapshot: Snapshot, bench: BenchResult) -> BenchReport:
         references=references,
         remarks=tuple(remarks),
         gpus=bench.isolation.gpus,
-        mesh=bench.mesh,
+        mesh=None if bench.mesh is None else mesh_report(bench.mesh, placement(snapshot)),
         trials=bench.trials,
         race=bench.race,
     )

@@ -229,7 +229,7 @@ def _matrix_not_done(snapshot: Snapshot) -> Iterator[str]:
         yield f"no pairs of nodes were measured: {told}"
     elif not matrix.is_finished:
         yield "the matrix was not finished: give it a longer --timeout"
-    elif matrix.bisection is None:
+    elif matrix.oversubscription is None:
         yield "it takes four nodes that answer to tell leaves and the ratio of the bisection"
 
 

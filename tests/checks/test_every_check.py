@@ -27,10 +27,11 @@ NOT_OF_NODES = ("torch-unusable", "exception-expired")
 # Their tests do.
 ON_REQUEST = (
     "rendezvous-host", "rendezvous-name", "host-unreachable", "meeting-place", "authenticated",
-    "fabric-oversubscribed", "cell-slow", "row-slow", "topology-differs", "rail-slow",
+    "oversubscribed", "link-outlier", "row-slow", "topology-differs", "rail-slow",
+    "rail-swapped", "leaf-uplink-slow", "host-order",
     "node-slow", "node-hangs", "node-intermittent", "link-slow", "group-slow", "slow-in-company",
     "slow-at-scale", "rendezvous-id", "checkpoint-incomplete", "checkpoint-differs", "mesh-placement", "mesh-mismatch",
-    "mesh-group-slow", "mesh-wrong-data", "soak-drop", "soak-tail", "link-flap", "soak-wrong-data",
+    "group-slow-in-mesh", "mesh-wrong-data", "soak-drop", "soak-tail", "link-flap", "soak-wrong-data",
     "setting-fails", "setting-wrong-data", "setting-trade",
 )  # fmt: skip
 ABOUT_NODES = [

@@ -48,7 +48,7 @@ def test_two_groups_over_the_same_links_halve_each_other(lab: LabOf) -> None:
     assert {tuple(group["ranks"]) for group in across["groups"]} == {(0, 2), (1, 3)}
     assert {tuple(group["hosts"]) for group in found["tp"]["groups"]} == {("node1",), ("node2",)}
     assert 1.5 < across["contention"] < 2.6, across
-    assert not findings(outcome, "mesh-group-slow")
+    assert not findings(outcome, "group-slow-in-mesh")
     assert all(group["wrong"] == 0 for point in found.values() for group in point["groups"])
     mix = outcome.report["bench"]["mesh"]["mix"]  # type: ignore[index]
     assert mix["wrong"] == 0
@@ -63,7 +63,7 @@ def test_the_group_with_a_slow_link_is_named_and_no_other(lab: LabOf) -> None:
     four = shaped(lab, 4)
     faults.shape(four["node4"], "50mbit")
     outcome = run(four, *WORDS, "--mesh", "pp=2,dp=2", "--min-busbw", "dp:all_reduce@1M=0.009")["node1"]
-    named = findings(outcome, "mesh-group-slow")
+    named = findings(outcome, "group-slow-in-mesh")
     assert [finding["hosts"] for finding in named if "of dp" in finding["summary"]] == [["node3", "node4"]]
     assert all("node4" in finding["hosts"] for finding in named)
     assert "alone it is as slow" in next(

@@ -18,13 +18,13 @@ from ncclcheck.measure.matrix.rail_table import RailTable
 from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips_of
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.matrix import (
-    BisectionRatio,
     FabricMatrix,
+    LeafUplink,
     MatrixCell,
-    MatrixLeaf,
     MatrixNode,
     MatrixPath,
     OpenPath,
+    Oversubscription,
     RailRate,
     RailRates,
     RoundTripTimes,
@@ -61,19 +61,17 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
     found = conclude_matrix(plan, members, tests)
     if found is None:
         return _only_lost(host_of, members, rounds)
-    names = _leaf_names(len(found.leaves.groups))
     nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
     nodes += [_lost(host_of, gone) for gone in rounds.lost]
     return FabricMatrix(
         round(found.scale.reference_gbit_s, _DIGITS),
         round(found.scale.spread, _DIGITS),
-        tuple(
-            MatrixLeaf(name, tuple(host_of[member] for member in group))
-            for name, group in zip(names, found.leaves.groups, strict=True)
-        ),
+        tuple(tuple(host_of[member] for member in group) for group in found.leaves.groups),
+        found.leaves.is_flat,
         tuple(host_of[member] for member in found.leaves.apart),
         round(found.leaves.crossing_slow, _DIGITS),
-        _ratio(found.bisection),
+        _oversubscription(found.bisection),
+        tuple(host_of[member] for member in found.leaves.order),
         tuple(sorted(nodes, key=lambda node: node.host)),
         tuple(
             MatrixPath(
@@ -94,6 +92,15 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         ),
         _round_trips(host_of, found.trips),
         _rails(host_of, found.rails),
+        tuple(
+            LeafUplink(
+                uplink.leaf,
+                round(uplink.across_gbit_s, _DIGITS),
+                round(uplink.usual_gbit_s, _DIGITS),
+                uplink.slow,
+            )
+            for uplink in found.uplinks
+        ),
     )
 
 
@@ -132,9 +139,11 @@ def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Round
         0.0,
         0.0,
         (),
+        False,
         tuple(host_of[member] for member in members),
         0.0,
         None,
+        (),
         tuple(nodes),
         (),
         _cells(host_of, rounds),
@@ -148,11 +157,6 @@ def _natural(host: str) -> tuple[tuple[int, str], ...]:
     return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in _NUMBER.split(host))
 
 
-def _leaf_names(leaves: int) -> list[str]:
-    width = max(2, len(str(leaves)))
-    return [f"leaf{number:0{width}}" for number in range(1, leaves + 1)]
-
-
 def _lost(host_of: Mapping[int, str], gone: Lost) -> MatrixNode:
     return MatrixNode(
         host_of[gone.ticket],
@@ -163,11 +167,11 @@ def _lost(host_of: Mapping[int, str], gone: Lost) -> MatrixNode:
     )
 
 
-def _ratio(found: Bisection | None) -> BisectionRatio | None:
+def _oversubscription(found: Bisection | None) -> Oversubscription | None:
     if found is None:
         return None
     rates = (round(found.within_gbit_s, _DIGITS), round(found.across_gbit_s, _DIGITS))
-    return BisectionRatio(
+    return Oversubscription(
         *rates, round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.repeats
     )
 

@@ -11,6 +11,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
+ONE_RAIL = "the nodes were measured over one rail"
 SOURCE = "ncclcheck matrix: all nodes in pairs, both directions"
 
 
@@ -27,7 +28,7 @@ def not_judged(matrix: FabricMatrix) -> Iterator[NotKnown]:
     """Yield each host that belongs to no leaf, or finished no test, and is not named as slow or lost."""
     named = {node.host for node in matrix.nodes}
     tested = {
-        end for cell in matrix.cells if cell.rate_gbit_s is not None for end in (cell.from_host, cell.to_host)
+        end for cell in matrix.cells if cell.gbit_s is not None for end in (cell.from_host, cell.to_host)
     }
     for host in _answering(matrix):
         if host in named:
@@ -50,7 +51,7 @@ def unmeasured_pairs(matrix: FabricMatrix) -> Iterator[NotKnown]:
     known = {
         (cell.from_host, cell.to_host)
         for cell in matrix.cells
-        if cell.rate_gbit_s is not None
+        if cell.gbit_s is not None
         or (cell.from_host, cell.to_host) in paths
         or cell.from_host in named
         or cell.to_host in named
@@ -75,5 +76,5 @@ def open_paths(matrix: FabricMatrix) -> Iterator[NotKnown]:
 def _answering(matrix: FabricMatrix) -> tuple[str, ...]:
     """Return the hosts that were not lost."""
     lost = {node.host for node in matrix.nodes if node.outcome != "slow"}
-    hosts = (*(host for leaf in matrix.leaves for host in leaf.hosts), *matrix.apart)
+    hosts = (*(host for leaf in matrix.leaves for host in leaf), *matrix.apart)
     return tuple(host for host in hosts if host not in lost)

@@ -4,34 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._matrix import SOURCE, unmeasured
+from ncclcheck.checks.bench._matrix import ONE_RAIL, SOURCE, unmeasured
 from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.benchmarks.matrix import RailRates, SwappedRail
+from ncclcheck.model.benchmarks.matrix import RailRates
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Snapshot
 
 _LEAST_PART = 0.85  # of a rail: what GPUs of different rails reach at least without being worth a word
 
 
-@check("NC824", "rail-slow", "No GPU of the matrix is slow on its rail, or on another one's")
+@check("NC824", "rail-slow", "No GPU of the matrix is slow on its rail")
 def rail_slow(snapshot: Snapshot) -> Iterator[Answer]:
-    """GPU i of each node is as fast with GPU i of the other nodes as the others' are, and no two rails are swapped.
+    """GPU i of each node is as fast with GPU i of the other nodes as the others' are.
 
     ## Why it matters
-    NCCL sends from GPU i to GPU i of the next node. A job is as fast as its slowest rail, and a rail whose cable is in
-    the port of another one crosses the spine, or a switch of another rail.
+    NCCL sends from GPU i to GPU i of the next node. A job is as fast as its slowest rail.
 
     ## How to fix
-    For swapped rails, change the two cables, or the order of the cards. For a slow one, compare the network card that
-    is nearest to the GPU, its link and its PCIe slot with those of other nodes. Where GPUs of different rails are slow
-    everywhere, NCCL_CROSS_NIC=0 keeps the rings of NCCL on their rails, and PXN (NCCL_PXN_DISABLE unset) goes over
-    NVLink instead.
+    Compare the network card that is nearest to the GPU, its link and its PCIe slot with those of other nodes. Where
+    GPUs of different rails are slow everywhere, NCCL_CROSS_NIC=0 keeps the rings of NCCL on their rails, and PXN
+    (NCCL_PXN_DISABLE unset) goes over NVLink instead.
 
     ## Source
     The rounds of all pairs, in which GPU i meets GPU i, all rails at once, and rounds in which it meets another one
     (ncclcheck/measure/matrix/rail_table.py). Which end is slow is known from two partners on. It does not apply where
-    the nodes have one GPU or the processes see one each.
+    the nodes have one GPU or the processes see one each. A GPU whose rail is swapped is left to `rail-swapped`.
     """
     matrix = measured(snapshot.matrix)
     yield from unmeasured(snapshot)
@@ -39,32 +37,14 @@ def rail_slow(snapshot: Snapshot) -> Iterator[Answer]:
         return
     rails = matrix.rails
     if rails is None:
-        yield NotApplicable("the nodes were measured over one rail")
+        yield NotApplicable(ONE_RAIL)
         return
-    swapped = {(swap.host, swap.gpu): swap for swap in rails.swapped}
-    for swap in rails.swapped:
-        yield _swapped(swap)
+    swapped = {(swap.host, swap.gpu) for swap in rails.swapped}
     for rail in rails.rails:
         for host in rail.slow:
             if (host, rail.gpu) not in swapped:
                 yield _slow(host, rail.gpu, rail.rate_gbit_s)
     yield from _crossing(rails)
-
-
-def _swapped(swap: SwappedRail) -> Finding:
-    return Finding(
-        "warning",
-        f"GPU {swap.gpu} of {swap.host} is on rail {swap.rail}: it is slow with GPU {swap.gpu} of the other nodes, and "
-        f"fast with their GPU {swap.rail}",
-        (swap.host,),
-        (Evidence((swap.host,), f"rail of GPU {swap.gpu}", f"rail {swap.rail}", f"rail {swap.gpu}", SOURCE),),
-        (
-            Fix(
-                f"compare the cables of the cards of GPU {swap.gpu} and GPU {swap.rail} on {swap.host}",
-                ("nvidia-smi topo -m",),
-            ),
-        ),
-    )
 
 
 def _slow(host: str, gpu: int, usual_gbit_s: float) -> Finding:

@@ -68,7 +68,7 @@ def topology_differs(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _compared(matrix: FabricMatrix, site: _Site) -> Iterator[Answer]:
-    leaves = {leaf.name: leaf.hosts for leaf in matrix.leaves}
+    leaves = matrix.named_leaves
     measured = [host for hosts in leaves.values() for host in hosts]
     unnamed = [host for host in measured if host not in site.switch_of]
     if len(unnamed) == len(measured):
@@ -137,7 +137,7 @@ def _by_host(snapshot: Snapshot, matrix: FabricMatrix, switch_of: Mapping[str, s
         if environment.get("SLURMD_NODENAME")
     }
     found = {}
-    for host in (*(host for leaf in matrix.leaves for host in leaf.hosts), *matrix.apart):
+    for host in (*(host for leaf in matrix.leaves for host in leaf), *matrix.apart):
         for name in (of_slurm.get(host, host), host, host.partition(".")[0]):
             if name in switch_of:
                 found[host] = switch_of[name]
@@ -150,7 +150,7 @@ def _addresses(snapshot: Snapshot, matrix: FabricMatrix) -> dict[str, str]:
 
     The plug-in without switches gives the name of the node alone.
     """
-    hosts = {host for leaf in matrix.leaves for host in leaf.hosts} | set(matrix.apart)
+    hosts = {host for leaf in matrix.leaves for host in leaf} | set(matrix.apart)
     found = {}
     for node, environment in snapshot.known("environment"):
         kinds = environment.get(f"{_SLURM}_PATTERN", "").split(".")

@@ -38,7 +38,8 @@ _BUSY = re.compile(
     re.IGNORECASE,
 )
 _DONE = re.compile(  # loading that is over; the length of something, or a command, where no bar is drawn
-    r"^(?:Loading|Map)\b.{0,60}(?:\btook \d|\b100 ?%)|^\s{0,80}(?:INFO:? {1,8})?Loaded\b|^(?!.*\d ?%\|)(?:.*\blen(?:gth)?\b ?[:=]|.*`)",
+    r"^(?:Loading|Map)\b.{0,60}(?:\btook \d|\b100 ?%)|^\s{0,80}(?:INFO:? {1,8})?Loaded\b|"
+    r"^(?!.*\d ?%\|)(?:.*\blen(?:gth)?\b ?[:=]|.*`)",
     re.IGNORECASE,
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")

@@ -15,7 +15,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"Unable to load NCCL library",
             r"undefined symbol: ?_?\w*nccl\w*|libnccl\S*: (?:cannot open|version|undefined|file too short)",
             r"libnccl.{0,80}(?:older|wrong|another|conflict|mismatch)|symbol nccl\w+ .{0,20}not (?:found|defined)",
-            r"NameError: name 'nccl[A-Z]\w* ?' is not defined",  # vLLM 0.4 goes on without the library it could not load
+            r"NameError: name 'nccl[A-Z]\w* ?' is not defined",  # of vLLM 0.4, which goes on without the library
         ),
         alarms=False,
         has_own_cause=True,

@@ -90,7 +90,8 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX, _BARRIER_PASSED,
+        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
+        _BARRIER_PASSED,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search

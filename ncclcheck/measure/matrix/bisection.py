@@ -78,12 +78,13 @@ def across(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
     """Return disjoint pairs of nodes of different leaves: node i of the first half with node i of the second.
 
     The order is leaf by leaf, so whole leaves send at the same time, which loads their trunks most. In each repeat the
-    second half is turned. Pairs that would stay in a leaf, where it is larger than half of all, are left out.
+    second half is turned, by so much that a leaf meets several others in a few repeats. Pairs that would stay in a
+    leaf, where it is larger than half of all, are left out.
     """
     order = [member for group in leaves.groups for member in group]
     half = len(order) // 2
     second = order[-half:] if half else []
-    turn = repeat % max(1, half)
+    turn = repeat * max(1, half // FEW_REPEATS) % max(1, half)
     number_of = leaves.number_of()
     return tuple(
         (near, far)

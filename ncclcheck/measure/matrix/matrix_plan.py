@@ -41,6 +41,7 @@ from ncclcheck.measure.matrix.units import (
     neighbour_round,
     unit_round,
 )
+from ncclcheck.measure.matrix.uplinks import Uplink, leaf_uplinks
 
 RoundKind: TypeAlias = Literal["all", "units", "within", "across", "rails", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
@@ -69,7 +70,10 @@ class MatrixPlan(Plan, frozen=True):
 
 
 class MatrixFound(Struct, frozen=True):
-    """What all rounds say: leaves, bisection, slow nodes, slow paths, paths that stayed open, round trips and rails."""
+    """What all rounds say.
+
+    Leaves and their uplinks, the bisection, slow nodes and paths, paths that stayed open, round trips and rails.
+    """
 
     scale: CellScale
     leaves: Leaves
@@ -79,6 +83,7 @@ class MatrixFound(Struct, frozen=True):
     open_cells: tuple[OpenCell, ...] = ()
     trips: RoundTrips | None = None
     rails: RailTable | None = None
+    uplinks: tuple[Uplink, ...] = ()
     is_decided: bool = True  # False: the rounds ran out before the leaves were known
 
 
@@ -191,15 +196,17 @@ def conclude_matrix(
     known = _known(plan, order, straight := _straight(tests))
     if known is None:
         return None
+    rows = slow_rows(known)
     return MatrixFound(
         known.scale,
         known.leaves,
         bisection_of(known.leaves, straight, plan.kinds),
-        slow_rows(known),
+        rows,
         slow_cells(known),
         open_cells(known),
         round_trips(known.leaves, straight),
         rail_table(tests),
+        leaf_uplinks(known.leaves, straight, plan.kinds, {row.member for row in rows}),
         _is_decided(plan, known.leaves),
     )
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ncclcheck.model.benchmarks.isolation import PairOutcome
+from ncclcheck.model.benchmarks.isolation import Direction, PairOutcome
 
 
-class MatrixLeaf(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that are fast with each other. The name is ours: leaf01 is the largest."""
-
-    name: str
-    hosts: tuple[str, ...]
-
-
-class BisectionRatio(Struct, frozen=True, forbid_unknown_fields=True):
+class Oversubscription(Struct, frozen=True, forbid_unknown_fields=True):
     """The mean rates of a pair within and across leaves while all nodes send, in 1e9 bit/s, and their ratio.
 
-    `low` and `high`: its 95 % interval over so many `repeats`.
+    `low` and `high`: its 95 % interval over the `repeats`.
     """
 
     within_gbit_s: float
@@ -26,6 +19,19 @@ class BisectionRatio(Struct, frozen=True, forbid_unknown_fields=True):
     low: float
     high: float
     repeats: int
+
+
+class LeafUplink(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the nodes of a leaf reach across leaves while all nodes send, in 1e9 bit/s, and what is usual.
+
+    `leaf` counts from 0, in the order of the leaves. `usual_gbit_s`: the same between the other leaves. `slow`: the
+    direction, seen from the leaf, in which it was slower by a quarter or more in every repeat; null: in none.
+    """
+
+    leaf: int
+    across_gbit_s: float
+    usual_gbit_s: float
+    slow: Direction | None
 
 
 class MatrixNode(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,14 +72,14 @@ class MatrixCell(
 ):
     """The median rate of a path in all its tests, in 1e9 bit/s; null: none finished.
 
-    `round_trip_us`: the shortest time of a byte there and back; null: not measured.
+    `latency_us`: the shortest time of a byte there and back; null: not measured.
     """
 
     from_host: str
     to_host: str
-    rate_gbit_s: float | None
+    gbit_s: float | None
     tests: int
-    round_trip_us: float | None = None
+    latency_us: float | None = None
 
 
 class RoundTripTimes(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,17 +124,20 @@ class RailRates(Struct, frozen=True, forbid_unknown_fields=True):
 class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     """The result of `matrix`.
 
-    `reference_gbit_s`: what a pair within a leaf reaches. One leaf: the network is flat, as far as these tests load it.
-    `apart`: nodes that belong to no leaf. `crossing_slow`: the share of tests between leaves that were slow.
-    `is_finished`: false where the time was over before the last round.
+    `reference_gbit_s`: what a pair within a leaf reaches. `leaves`: groups of hosts that are fast with each other, the
+    largest first. `flat`: there is one, as far as these tests load the network. `order`: the hosts leaf by leaf, to
+    start a job on, without those that were lost. `apart`: nodes that belong to no leaf. `crossing_slow`: the share of
+    tests between leaves that were slow. `is_finished`: false where the time was over before the last round.
     """
 
     reference_gbit_s: float
     spread: float
-    leaves: tuple[MatrixLeaf, ...]
+    leaves: tuple[tuple[str, ...], ...]
+    flat: bool
     apart: tuple[str, ...]
     crossing_slow: float
-    bisection: BisectionRatio | None
+    oversubscription: Oversubscription | None
+    order: tuple[str, ...]
     nodes: tuple[MatrixNode, ...]
     paths: tuple[MatrixPath, ...]
     cells: tuple[MatrixCell, ...]
@@ -137,3 +146,14 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     open_paths: tuple[OpenPath, ...] = ()
     round_trips: RoundTripTimes | None = None
     rails: RailRates | None = None
+    uplinks: tuple[LeafUplink, ...] = ()
+
+    @property
+    def named_leaves(self) -> dict[str, tuple[str, ...]]:
+        """Return the hosts of each leaf by its name, which is ours: leaf01 is the largest."""
+        return {leaf_name(number, len(self.leaves)): hosts for number, hosts in enumerate(self.leaves)}
+
+
+def leaf_name(number: int, leaves: int) -> str:
+    """Return the name of the leaf of that number, from 0, of so many: leaf01."""
+    return f"leaf{number + 1:0{max(2, len(str(leaves)))}}"

@@ -67,8 +67,8 @@ def heat_map(matrix: FabricMatrix | None) -> HeatMap | None:
     cells = tuple(
         _cell(
             (place[cell.from_host], place[cell.to_host]),
-            _fill(cell.rate_gbit_s, matrix.reference_gbit_s),
-            f"{plain(cell.from_host)} to {plain(cell.to_host)}: {_rate(cell.rate_gbit_s)}",
+            _fill(cell.gbit_s, matrix.reference_gbit_s),
+            f"{plain(cell.from_host)} to {plain(cell.to_host)}: {_rate(cell.gbit_s)}",
         )
         for cell in matrix.cells
     )
@@ -79,12 +79,12 @@ def _leaf_map(matrix: FabricMatrix) -> HeatMap | None:
     """Return what each leaf sends to each other one, and within itself: the median of its paths."""
     if not 1 < len(matrix.leaves) <= MOST_MAPPED:
         return None
-    number_of = {host: number for number, leaf in enumerate(matrix.leaves) for host in leaf.hosts}
+    number_of = {host: number for number, leaf in enumerate(matrix.leaves) for host in leaf}
     rates: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for cell in matrix.cells:
         if cell.from_host in number_of and cell.to_host in number_of:
-            rates[number_of[cell.from_host], number_of[cell.to_host]].append(cell.rate_gbit_s or 0.0)
-    names = [leaf.name for leaf in matrix.leaves]
+            rates[number_of[cell.from_host], number_of[cell.to_host]].append(cell.gbit_s or 0.0)
+    names = list(matrix.named_leaves)
     cells = tuple(
         _cell(
             (source, target),
@@ -108,7 +108,7 @@ def point_map(matrix: FabricMatrix | None) -> PointMap | None:
     rows = [bytearray(side) for _ in range(side)]
     for cell in matrix.cells:
         row, column = rows[place[cell.from_host]], place[cell.to_host]
-        shown = _step(cell.rate_gbit_s, matrix.reference_gbit_s)
+        shown = _step(cell.gbit_s, matrix.reference_gbit_s)
         row[column] = shown if row[column] == _NOT_MEASURED else min(row[column], shown)
     palette = [_GREY, _BLACK, *(_colour(step / _STEPS) for step in range(_STEPS + 1))]
     return PointMap(png_address([bytes(row) for row in rows], palette), side, shared)

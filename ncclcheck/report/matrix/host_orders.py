@@ -27,15 +27,14 @@ def host_order(report: Report, kind: HostOrder) -> str:
         return ""
     if kind == "hostfile":
         named = {node.host for node in matrix.nodes}
-        hosts = [host for leaf in matrix.leaves for host in leaf.hosts]
-        lines = host_words(host for host in (*hosts, *matrix.apart) if host not in named)
+        lines = host_words(host for host in matrix.order if host not in named)
     elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
         lines = ["# flat: no leaves were found that a job could feel"]
     elif kind == "labels":
         lines = [
-            f"kubectl label node {host} {LABEL}={leaf.name}" if is_host_word(host) else LEFT_OUT
-            for leaf in matrix.leaves
-            for host in leaf.hosts
+            f"kubectl label node {host} {LABEL}={name}" if is_host_word(host) else LEFT_OUT
+            for name, hosts in matrix.named_leaves.items()
+            for host in hosts
         ]
     else:
         lines = [_header(report, matrix), *_slurm(matrix, kind)]
@@ -48,7 +47,7 @@ def _header(report: Report, matrix: FabricMatrix) -> str:
 
 
 def _slurm(matrix: FabricMatrix, kind: HostOrder) -> list[str]:
-    of = {leaf.name: hosts for leaf in matrix.leaves if (hosts := host_words(leaf.hosts))}
+    of = {name: words for name, hosts in matrix.named_leaves.items() if (words := host_words(hosts))}
     key = "BlockName" if kind == "slurm-block" else "SwitchName"
     leaves = [f"{key}={name} Nodes={fold_hosts(hosts)}" for name, hosts in of.items()]
     return leaves if kind == "slurm-block" else [*leaves, f"SwitchName=spine Switches={fold_hosts(of)}"]

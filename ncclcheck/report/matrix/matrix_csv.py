@@ -21,11 +21,11 @@ def to_csv(report: Report) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEADER)
     for cell in report.matrix.cells if report.matrix is not None else ():
-        value = "" if cell.rate_gbit_s is None else f"{cell.rate_gbit_s:g}"
+        value = "" if cell.gbit_s is None else f"{cell.gbit_s:g}"
         ends = (_name(cell.from_host), _name(cell.to_host))
         writer.writerow((*ends, "rate", value, "Gbit/s", cell.tests))
-        if cell.round_trip_us is not None:
-            writer.writerow((*ends, "round trip", f"{cell.round_trip_us:g}", "us", cell.tests))
+        if cell.latency_us is not None:
+            writer.writerow((*ends, "round trip", f"{cell.latency_us:g}", "us", cell.tests))
     return out.getvalue()
 
 

@@ -26,14 +26,14 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     if not matrix.leaves and not matrix.reference_gbit_s:
         reached = "no pair of nodes that answer finished a test"
     yield line(Span("matrix", "bold"), f": {plural(matrix.rounds, 'round')}; {reached}")
-    if len(matrix.leaves) == 1:
+    if matrix.flat:
         yield line("flat: these tests show no leaves that a job could feel", indent=2)
     else:
-        for leaf in matrix.leaves:
-            yield line(f"{leaf.name}: {fold_hosts(leaf.hosts)}", indent=2)
+        for name, hosts in matrix.named_leaves.items():
+            yield line(f"{name}: {fold_hosts(hosts)}", indent=2)
     if matrix.apart:
         yield line(f"in no leaf: {fold_hosts(matrix.apart)}", indent=2)
-    bisection = matrix.bisection
+    bisection = matrix.oversubscription
     if bisection is not None:
         yield line(
             f"all nodes at once: {bisection.within_gbit_s:.3g} Gbit/s within, {bisection.across_gbit_s:.3g} Gbit/s "
@@ -94,8 +94,7 @@ def _rails(matrix: FabricMatrix) -> Iterator[Line]:
 
 def leaf_order(matrix: FabricMatrix) -> list[str]:
     """Return the hosts leaf by leaf, then those in no leaf, then those that were lost."""
-    hosts = [host for leaf in matrix.leaves for host in leaf.hosts]
-    return list(dict.fromkeys([*hosts, *matrix.apart, *(node.host for node in matrix.nodes)]))
+    return list(dict.fromkeys([*matrix.order, *matrix.apart, *(node.host for node in matrix.nodes)]))
 
 
 def _map(matrix: FabricMatrix) -> Iterator[Line]:
@@ -103,11 +102,9 @@ def _map(matrix: FabricMatrix) -> Iterator[Line]:
     if len(hosts) > MOST_MAPPED:
         return
     part_of = {
-        (cell.from_host, cell.to_host): None
-        if cell.rate_gbit_s is None
-        else cell.rate_gbit_s / matrix.reference_gbit_s
+        (cell.from_host, cell.to_host): None if cell.gbit_s is None else cell.gbit_s / matrix.reference_gbit_s
         for cell in matrix.cells
-        if cell.rate_gbit_s is None or matrix.reference_gbit_s
+        if cell.gbit_s is None or matrix.reference_gbit_s
     }
     yield line(
         "row sends to column, tenths of the usual rate; # all, x did not finish, . not measured:",

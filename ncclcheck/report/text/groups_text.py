@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshBench, MeshPoint, Mix
-from ncclcheck.model.report import Report
+from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshPoint, Mix
+from ncclcheck.model.report import MeshReport, Report
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.text.fold import fold_hosts, fold_numbers
 from ncclcheck.report.text.page import Line, Span, line
@@ -80,7 +80,7 @@ def _mix(mix: Mix) -> Iterator[Line]:
     )
 
 
-def _step(mesh: MeshBench) -> Iterator[Line]:
+def _step(mesh: MeshReport) -> Iterator[Line]:
     if mesh.step is None:
         return
     step = mesh.step

@@ -34,9 +34,9 @@ def test_cells_leaves_and_lost_nodes_have_names() -> None:
     snapshot = with_rounds(cluster(4), HOST_OF, plan(), rounds)
     found = snapshot.matrix
     assert isinstance(found, FabricMatrix)
-    assert [leaf.hosts for leaf in found.leaves] == [("node1", "node2", "node10", "node20")]
+    assert found.leaves == (("node1", "node2", "node10", "node20"),)
     assert [(node.host, node.outcome) for node in found.nodes] == [("node3", "hang")]
-    cells = {(cell.from_host, cell.to_host): cell.rate_gbit_s for cell in found.cells}
+    cells = {(cell.from_host, cell.to_host): cell.gbit_s for cell in found.cells}
     assert cells["node10", "node2"] == 10.0
     assert cells["node2", "node10"] == 9.9
     assert cells["node10", "node3"] is None
@@ -54,7 +54,7 @@ def test_lost_nodes_are_named_though_nobody_else_finished_a_test() -> None:
     assert [(node.host, node.outcome) for node in found.nodes] == [("node2", "died"), ("node3", "hang")]
     assert found.leaves == ()
     assert found.apart == ("node1", "node10", "node20")
-    assert [cell.rate_gbit_s for cell in found.cells] == [None, None]
+    assert [cell.gbit_s for cell in found.cells] == [None, None]
     only = fabric_matrix(HOST_OF, plan(), Rounds((), lost, is_finished=True))
     assert isinstance(only, FabricMatrix)
     assert len(only.nodes) == 2

@@ -14,7 +14,7 @@ from tests.builders import with_facts
 from tests.checks.running import run
 from tests.matrix_builders import HOSTS, HUNG_NODE, LEAVES, two_leaves, with_matrix
 
-SIX = (replace(LEAVES[0], hosts=("a", "b", "c")), replace(LEAVES[1], hosts=("d", "e", "f")))
+SIX = (("a", "b", "c"), ("d", "e", "f"))
 
 
 def against(snapshot: Snapshot, topology: Fact[SiteTopology] | Mapping[str, tuple[str, ...]]) -> Snapshot:
@@ -60,7 +60,7 @@ def test_a_node_that_the_file_does_not_have_is_named() -> None:
 
 
 def test_names_with_a_domain_and_names_of_slurm_are_the_same_nodes() -> None:
-    far = replace(two_leaves(), leaves=(replace(SIX[0], hosts=("a.x.org", "b.x.org")), SIX[1]))
+    far = replace(two_leaves(), leaves=(("a.x.org", "b.x.org"), SIX[1]))
     snapshot = replace(with_matrix(), matrix=far)
     topology = {"s1": ("a", "b"), "s2": ("d", "e", "f")}
     assert run("topology-differs", against(snapshot, topology)).outcome == "passed"
@@ -78,7 +78,7 @@ def test_a_flat_network_does_not_show_several_switches() -> None:
 
 def test_lost_nodes_and_files_that_could_not_be_read_are_unknown() -> None:
     topology = {"s1": HOSTS[:2], "s2": HOSTS[2:]}
-    lost = replace(two_leaves(), nodes=(HUNG_NODE,), leaves=(LEAVES[0], replace(LEAVES[1], hosts=HOSTS[2:3])))
+    lost = replace(two_leaves(), nodes=(HUNG_NODE,), leaves=(LEAVES[0], HOSTS[2:3]))
     found = run("topology-differs", against(replace(with_matrix(), matrix=lost), topology))
     assert found.outcome == "unknown"
     assert "node04 belongs to no leaf" in found.reason

@@ -37,7 +37,7 @@ def test_one_node_alone_has_no_matrix(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("WORLD_SIZE", raising=False)
-    assert run_command(["matrix", "--quiet", "--select", "cell-slow"]) == 3
+    assert run_command(["matrix", "--quiet", "--select", "link-outlier"]) == 3
     assert "no pairs of nodes were measured: it takes two nodes" in capsys.readouterr().out
 
 

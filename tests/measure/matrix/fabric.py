@@ -24,7 +24,8 @@ USUAL_GBIT_S = 100.0
 class Fabric(Struct, frozen=True):
     """The sizes of the leaves, in the order of the nodes, and the oversubscription of each trunk (1: none).
 
-    `slow`: what is left of a path (from, to). `sends`, `receives`: what is left of what a node sends or receives.
+    `uplinks`: what is left of a leaf's trunk. `slow`: what is left of a path (from, to). `sends`, `receives`: what is
+    left of what a node sends or receives.
     """
 
     leaves: tuple[int, ...]
@@ -34,6 +35,7 @@ class Fabric(Struct, frozen=True):
     slow: dict[tuple[int, int], float] = {}
     sends: dict[int, float] = {}
     receives: dict[int, float] = {}
+    uplinks: dict[int, float] = {}
     shuffled: bool = False
 
     @property
@@ -110,7 +112,8 @@ def _rates(
         )
         if leaf_of[source] != leaf_of[target]:
             for leaf, flows in ((leaf_of[source], out), (leaf_of[target], into)):
-                left = min(left, fabric.leaves[leaf] / fabric.oversubscribed / flows[leaf])
+                trunk = fabric.leaves[leaf] * fabric.uplinks.get(leaf, 1.0) / fabric.oversubscribed
+                left = min(left, trunk / flows[leaf])
         parts = [left * math.exp(draw.gauss(0, fabric.noise)) for _ in range(3)]
         whole = 0.7 if draw.random() < fabric.disturbed else 1.0
         rates.append(median(parts) * whole * USUAL_GBIT_S)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.benchmarks.matrix import MatrixLeaf
 from ncclcheck.report.html.html import to_html
 from ncclcheck.report.html.html_matrix import CELL, heat_map, point_map
 from tests.matrix_builders import fabric, many_hosts, matrix_report, two_leaves
@@ -28,7 +27,7 @@ def test_without_a_usual_rate_a_cell_has_no_part_of_it() -> None:
 
 
 def test_many_nodes_of_a_flat_network_and_no_matrix_have_no_map_of_leaves() -> None:
-    many = (MatrixLeaf("leaf01", tuple(f"n{number}" for number in range(65))),)
+    many = (tuple(f"n{number}" for number in range(65)),)
     assert heat_map(fabric(leaves=many, cells=())) is None
     assert heat_map(None) is None
     assert point_map(None) is None
@@ -57,7 +56,7 @@ def test_many_nodes_have_a_cell_for_each_pair_of_leaves_and_a_point_for_each_pat
 
 def test_a_point_of_several_nodes_is_the_slowest_path_and_black_did_not_finish() -> None:
     found = many_hosts(2048, 32, 3)
-    lost = replace(found, cells=(*found.cells[:4], replace(found.cells[0], rate_gbit_s=None)))
+    lost = replace(found, cells=(*found.cells[:4], replace(found.cells[0], gbit_s=None)))
     points = point_map(lost)
     assert points is not None
     assert (points.side, points.nodes_per_point) == (1024, 2)

@@ -21,7 +21,7 @@ def test_leaves_ratio_and_map_in_their_order() -> None:
 
 def test_flat_is_said_and_slow_paths_and_unfinished_cells_are_shown() -> None:
     found = fabric(paths=(SLOW_PATH,), nodes=(HUNG_NODE,))
-    cells = (replace(found.cells[0], rate_gbit_s=None), *found.cells[2:])
+    cells = (replace(found.cells[0], gbit_s=None), *found.cells[2:])
     text = render(matrix_report(replace(found, cells=cells)))
     assert "flat: these tests show no leaves that a job could feel" in text
     assert "slow path: node01 to node02, 50% of usual" in text

@@ -1,4 +1,4 @@
-"""NC820 fabric-oversubscribed."""
+"""NC820 oversubscribed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ncclcheck.model.snapshot import Snapshot
 _LEAST_RATIO = 1.15
 
 
-@check("NC820", "fabric-oversubscribed", "All nodes at once are as fast across leaves as within them")
-def fabric_oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
+@check("NC820", "oversubscribed", "All nodes at once are as fast across leaves as within them")
+def oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
     """Nodes of different leaves are as fast as nodes of the same leaf while all of them send.
 
     ## Why it matters
@@ -30,9 +30,9 @@ def fabric_oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
     is Student's, 95 %, over the repeats.
     """
     matrix = measured(snapshot.matrix)
-    bisection = matrix.bisection if matrix is not None else None
-    if matrix is not None and bisection is not None and bisection.low > _LEAST_RATIO:
-        interval = f"{bisection.low:.2f} to {bisection.high:.2f}"
+    ratio = matrix.oversubscription if matrix is not None else None
+    if matrix is not None and ratio is not None and ratio.low > _LEAST_RATIO:
+        interval = f"{ratio.low:.2f} to {ratio.high:.2f}"
         where = (
             "leaves"
             if len(matrix.leaves) > 1
@@ -40,22 +40,16 @@ def fabric_oversubscribed(snapshot: Snapshot) -> Iterator[Answer]:
         )
         yield Finding(
             "warning",
-            f"the network between {where} is oversubscribed {bisection.ratio:.1f}:1 (95 % interval {interval}): all "
-            f"nodes at once reach {bisection.across_gbit_s:.3g} Gbit/s each across, "
-            f"{bisection.within_gbit_s:.3g} Gbit/s within",
-            tuple(host for leaf in matrix.leaves for host in leaf.hosts),
+            f"the network between {where} is oversubscribed {ratio.ratio:.1f}:1 (95 % interval {interval}): all "
+            f"nodes at once reach {ratio.across_gbit_s:.3g} Gbit/s each across, "
+            f"{ratio.within_gbit_s:.3g} Gbit/s within",
+            tuple(host for leaf in matrix.leaves for host in leaf),
             tuple(
-                Evidence(
-                    leaf.hosts,
-                    leaf.name,
-                    f"{len(leaf.hosts)} nodes that are fast with each other",
-                    "",
-                    SOURCE,
-                )
-                for leaf in matrix.leaves
+                Evidence(hosts, name, f"{len(hosts)} nodes that are fast with each other", "", SOURCE)
+                for name, hosts in matrix.named_leaves.items()
             ),
             (Fix("order the hosts by leaf", ("ncclcheck matrix --quiet --print hostfile > hosts",)),),
         )
-    elif matrix is not None and bisection is None and matrix.is_finished:
+    elif matrix is not None and ratio is None and matrix.is_finished:
         yield NotKnown("it takes four nodes to tell")
     yield from unmeasured(snapshot)

@@ -1,4 +1,4 @@
-"""NC832 mesh-group-slow."""
+"""NC832 group-slow-in-mesh."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
 
-@check("NC832", "mesh-group-slow", "No parallel group is slower than the others of its dimension")
-def mesh_group_slow(snapshot: Snapshot) -> Iterator[Answer]:
+@check("NC832", "group-slow-in-mesh", "No parallel group is slower than the others of its dimension")
+def group_slow_in_mesh(snapshot: Snapshot) -> Iterator[Answer]:
     """No group is slower than the groups of its dimension that span as many nodes, while all of them work at once.
 
     A group is named if it takes 20 % more time than the median of the others, with 95 %, in two measurements.

@@ -1,4 +1,4 @@
-"""NC821 cell-slow."""
+"""NC821 link-outlier."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ncclcheck.model.finding import Evidence, Finding
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC821", "cell-slow", "No single path of the matrix is slow")
-def cell_slow(snapshot: Snapshot) -> Iterator[Answer]:
+@check("NC821", "link-outlier", "No single path of the matrix is slow")
+def link_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     """No path between two nodes is slow in one direction, while others of its kind are not.
 
     ## Why it matters
