@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
@@ -151,16 +151,49 @@ def _of_one_node(document: FactsDocument, command: SavedCommand) -> Saved:
     launch = document.facts.launch
     of_larger_job = not isinstance(launch, Missing) and launch.nnodes > 1
     rank = 0 if isinstance(launch, Missing) else launch.node_rank
-    snapshot = Snapshot(
-        nodes=(Node(document.host, rank, document.facts),),
-        viewpoint="one-node" if of_larger_job else "all",
-        claims=() if isinstance(launch, Missing) else (launch,),
-        claim_hosts=() if isinstance(launch, Missing) else (document.host,),
+    return _saved_facts(
+        Snapshot(
+            nodes=(Node(document.host, rank, document.facts),),
+            viewpoint="one-node" if of_larger_job else "all",
+            claims=() if isinstance(launch, Missing) else (launch,),
+            claim_hosts=() if isinstance(launch, Missing) else (document.host,),
+        ),
+        command,
     )
-    software = document.facts.software
+
+
+def of_nodes(documents: Sequence[FactsDocument]) -> Saved:
+    """Return the run of all these nodes, of which nothing but the facts is known: no connection was tried.
+
+    They are in the order of their ranks where each file is of a node of one job of so many, else in the order given.
+    Raises UsageError for two documents of the same host.
+    """
+    hosts = [document.host for document in documents]
+    if twice := sorted({host for host in hosts if hosts.count(host) > 1}):
+        raise UsageError(f"facts merge: {twice[0]} is there twice: give one file per node")
+    launches = [launch for document in documents if not isinstance(launch := document.facts.launch, Missing)]
+    of_one_job = len({launch.node_rank for launch in launches if launch.nnodes == len(documents)}) == len(
+        hosts
+    )
+    ranks = [launch.node_rank for launch in launches] if of_one_job else range(len(hosts))
+    nodes = [
+        Node(document.host, rank, document.facts) for document, rank in zip(documents, ranks, strict=True)
+    ]
+    return _saved_facts(
+        Snapshot(
+            nodes=tuple(sorted(nodes, key=lambda node: node.node_rank)),
+            claims=tuple(launches) if of_one_job else (),
+            claim_hosts=tuple(hosts) if of_one_job else (),
+        ),
+        "preflight",
+    )
+
+
+def _saved_facts(snapshot: Snapshot, command: SavedCommand) -> Saved:
+    software = snapshot.nodes[0].facts.software
     version = "unknown" if isinstance(software, Missing) else software.ncclcheck
     return Saved(
-        schema_version=document.schema_version,
+        schema_version=SCHEMA_VERSION,
         kind=SAVED_KIND,
         tool=Tool("ncclcheck", version),
         command=command,

@@ -10,7 +10,7 @@ from ncclcheck import __version__
 from ncclcheck.cli.values import FileName
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option(
     "--code", multiple=True, type=FileName(), metavar="PATH", help="Also hash this code; repeatable."
 )
@@ -46,7 +46,10 @@ from ncclcheck.cli.values import FileName
     is_flag=True,
     help="Print the policy for --expect that this node meets as it is (TOML).",
 )
+@click.pass_context
 def facts(
+    context: click.Context,
+    /,
     *,
     code: tuple[str, ...],
     data: tuple[str, ...],
@@ -59,6 +62,8 @@ def facts(
 
     --from takes the JSON, --expect takes the policy.
     """
+    if context.invoked_subcommand is not None:
+        return
     from ncclcheck.model.errors import UsageError
 
     for option, given in (("--code", code), ("--data", data), ("--shared-dir", shared_dir)):
@@ -81,3 +86,32 @@ def facts(
         write_out(policy_text.as_policy(document.host, document.facts, __version__))
     else:
         write_out(encode_pretty(document) + "\n")
+
+
+@facts.command()
+@click.argument("files", metavar="FILE...", type=FileName(), nargs=-1)
+def merge(*, files: tuple[str, ...]) -> None:
+    """Print the facts of several nodes as one run, which `preflight --from` and `predict --from` take.
+
+    Nodes are compared with each other (versions, variables, GPUs, adapters, paths). No connection was tried, so what
+    needs one stays unknown.
+    """
+    from ncclcheck.cli.documents import load, of_nodes
+    from ncclcheck.cli.screen import write_out
+    from ncclcheck.model.codec import encode
+    from ncclcheck.model.errors import UsageError
+    from ncclcheck.model.formats.shared_values import SharedReader
+    from ncclcheck.model.saved import FactsDocument
+
+    if not files:
+        raise UsageError(
+            "facts merge: which facts? give the files that 'ncclcheck facts' printed, one per node"
+        )
+    reader = SharedReader()
+    documents = []
+    for file in files:
+        document = load(file, "facts merge", reader)
+        if not isinstance(document, FactsDocument):
+            raise UsageError(f"facts merge {file}: not the facts of a node, as 'ncclcheck facts' prints them")
+        documents.append(document)
+    write_out(encode(of_nodes(documents)).decode() + "\n")

@@ -87,3 +87,33 @@ def test_a_node_meets_the_policy_that_it_wrote(tmp_path: Path) -> None:
     )
     assert other.code == 1
     assert f"{policy}, line" in other.out
+
+
+def test_the_facts_of_several_nodes_are_compared_without_a_connection(tmp_path: Path) -> None:
+    files = []
+    for host, rate in (("node01", "400 Gb/sec (4X NDR)"), ("node02", "200 Gb/sec (4X HDR)")):
+        roce_machine(tmp_path / host)
+        (port,) = (tmp_path / host).glob("sys/devices/**/infiniband/mlx5_0/ports/1/rate")
+        port.write_text(f"{rate}\n")
+        files.append(tmp_path / f"{host}.json")
+        files[-1].write_text(ncclcheck("facts", "--root", str(tmp_path / host)).out)
+    merged = ncclcheck("facts", "merge", *map(str, files))
+    assert merged.code == 0, merged
+    (tmp_path / "run.json").write_text(merged.out)
+    report = json.loads(ncclcheck("preflight", "--from", str(tmp_path / "run.json"), "--format", "json").out)
+    assert [(node["host"], node["node_rank"]) for node in report["nodes"]] == [("node01", 0), ("node02", 1)]
+    outcome = {check["slug"]: check["outcome"] for check in report["checks"]}
+    assert outcome["rdma-rate-differs"] == "found"
+    assert outcome["peer-filtered"] == "unknown"
+
+
+def test_files_that_are_not_the_facts_of_different_nodes_are_refused(tmp_path: Path) -> None:
+    roce_machine(tmp_path / "node01")
+    facts = tmp_path / "facts.json"
+    facts.write_text(ncclcheck("facts", "--root", str(tmp_path / "node01")).out)
+    twice = ncclcheck("facts", "merge", str(facts), str(facts))
+    assert (twice.code, "node01 is there twice" in twice.err) == (2, True)
+    (tmp_path / "run.json").write_text(ncclcheck("facts", "merge", str(facts)).out)
+    saved = ncclcheck("facts", "merge", str(tmp_path / "run.json"))
+    assert (saved.code, "not the facts of a node" in saved.err) == (2, True)
+    assert ncclcheck("facts", "merge").code == 2
