@@ -224,7 +224,7 @@ def test_a_cause_is_certain_only_where_its_line_states_it_and_no_rival_is_stated
         ),
         ("RuntimeError: NIXL is not available\n", "python-env"),
         ("[rank1]: OSError: [Errno 12] Cannot allocate memory\n", "host-oom-kill"),
-        ("[rank1]: OSError: [Errno 5] Input/output error\n", "data-or-file-missing"),
+        ("[rank1]: OSError: [Errno 5] Input/output error\n", "rank-exception"),
         (
             "+ getent hosts head\nwaiting for head-0.train to resolve\nwaiting for head-0.train to resolve\n",
             "hostname-resolution",

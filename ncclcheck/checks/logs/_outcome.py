@@ -21,7 +21,14 @@ from ncclcheck.checks.logs._culprits import (
 )
 from ncclcheck.checks.logs._network import is_without_p2p, only_sockets, without_gpudirect
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
-from ncclcheck.checks.logs._works import measured_apart, served_after, slowness, unopened, went_on_after
+from ncclcheck.checks.logs._works import (
+    is_last_of_its_host,
+    measured_apart,
+    served_after,
+    slowness,
+    unopened,
+    went_on_after,
+)
 from ncclcheck.model.events import AnyEvent, CommInit, Event, Log, PythonException, Remark
 from ncclcheck.model.finding import CheckRun, Finding
 
@@ -154,7 +161,8 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
         and suspect.slug in _ENDS_AT_ONCE
         and bool(suspect.places)
         and all(
-            went_on_after(log, place) or (suspect.slug in _OF_REACH and served_after(log, place))
+            (went_on_after(log, place) and not is_last_of_its_host(log, place))
+            or (suspect.slug in _OF_REACH and served_after(log, place))
             for place in suspect.places
         )
     )

@@ -121,7 +121,31 @@ def is_overcome(log: Log, event: Event) -> bool:
         return went_on_after(log, event.place) and (
             is_back or (again and _ended_well_after(log, event.place))
         )
+    if is_last_of_its_host(log, event.place):
+        return False
     return went_on_after(log, event.place) or is_end_of_stall(log, event)
+
+
+def is_last_of_its_host(log: Log, place: LogPosition) -> bool:
+    """Return True for a line after which the launcher of its host gave up and that host said nothing more.
+
+    What other hosts did later says nothing of it: they may have run a job of their own each.
+    """
+    return place.line <= _given_up(log).get((place.host, place.file), 0)
+
+
+@once_per_subject
+def _given_up(log: Log) -> dict[tuple[str | None, str], int]:
+    """Return by host and file the line at which the launcher there gave up, where nothing of that host follows."""
+    given_up: dict[tuple[str | None, str], int] = {}
+    for end in log.events:
+        if isinstance(end, PythonException) and end.kind == "launcher" and end.place.host is not None:
+            key = (end.place.host, end.place.file)
+            given_up[key] = max(end.place.line, given_up.get(key, 0))
+    for words in log.words:
+        if words.last.line > given_up.get((words.last.host, words.last.file), words.last.line):
+            del given_up[words.last.host, words.last.file]
+    return given_up
 
 
 def _began_after_preemption(log: Log, place: LogPosition) -> bool:

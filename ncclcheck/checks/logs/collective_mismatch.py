@@ -28,6 +28,14 @@ _SIZES_MAY_DIFFER = frozenset(
 )
 
 
+_TIMED_OUT = re.compile(r"[Tt]imed out waiting \d{1,12} ?ms|[Tt]imeout\b.{0,40}\bwork\b")
+_COLLECTIVE_CALL = re.compile(
+    r"\bin (barrier|broadcast|all_reduce|all_gather|all_gather_object|all_gather_into_tensor|broadcast_object_list|"
+    r"gather|gather_object|scatter|reduce|reduce_scatter|reduce_scatter_tensor|all_to_all|all_to_all_single|"
+    r"_engine_run_backward)$"
+)
+_READY = re.compile(r"\[ready ranks: ?(?P<ranks>\d{1,6}(?:, ?\d{1,6}){0,255})\]")
+_CALLED = {"_engine_run_backward": "the backward pass"}  # whose hooks reduce the gradients
 _MOST_RANKS_MORE = 3  # besides the one that waits
 _AHEAD = 2  # a rank may have its part of one collective done before the others do; not of the next
 
@@ -86,6 +94,8 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
         )
     yield from _connected_in_another_order(log)
     yield from _rejected_by_adapter(log)
+    yield from _waiting_in_different_calls(log)
+    yield from _stalled_in_different_calls(log)
     yield from _differing_at_one_step(log)
     yield from _out_of_step(log)
     yield from _ran_ahead(log)
@@ -123,6 +133,47 @@ def _rejected_by_adapter(log: Log) -> Iterator[Suspect]:
             found,
             confidence="likely" if number == "1" else "possible",
         )
+
+
+def _waiting_in_different_calls(log: Log) -> Iterator[Suspect]:
+    """Ranks that timed out in different collectives, as the last frames of their tracebacks tell."""
+    waited = {
+        event.place.rank: (function[1], event)
+        for event in exceptions(log, "after-effect")
+        if event.place.rank is not None
+        and _TIMED_OUT.search(event.message)
+        and (function := _COLLECTIVE_CALL.search(event.where))
+    }
+    calls = Counter(call for call, _ in waited.values())
+    if len(calls) > 1:
+        named = {call: rank for rank, (call, _) in reversed(waited.items())}
+        found = suspect(
+            "The ranks waited for each other in different collectives: "
+            + ", ".join(f"rank {rank} in {_CALLED.get(call, call)}" for call, rank in named.items())
+            + ".",
+            [event for _, event in waited.values()],
+            confidence="likely",
+        )
+        yield replace(found, blames_nobody=True)
+
+
+def _stalled_in_different_calls(log: Log) -> Iterator[Suspect]:
+    """Ranks that Horovod has seen in different collectives, none of them in both: each waits for the others."""
+    for stall in remarks(log, "stalled-ranks"):
+        ready = [
+            frozenset(match["ranks"].replace(" ", "").split(",")) for match in _READY.finditer(stall.text)
+        ]
+        groups = list(dict.fromkeys(ready))
+        if len(groups) > 1 and sum(map(len, groups)) == len(frozenset[str]().union(*groups)):
+            fewest = min(groups, key=len)
+            alone = fewest if 2 * len(fewest) < max(map(len, groups)) else frozenset()
+            yield suspect(
+                "The ranks wait for each other in different collectives, as Horovod's list of stalled ones tells.",
+                [stall],
+                confidence="likely",
+                hosts=tuple(f"rank {rank}" for rank in sorted(alone)),
+            )
+            return
 
 
 def _differing_at_one_step(log: Log) -> Iterator[Suspect]:

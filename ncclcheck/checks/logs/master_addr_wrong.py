@@ -25,7 +25,7 @@ from ncclcheck.checks.logs._view import (
     troubles,
 )
 from ncclcheck.checks.logs._works import shows_work
-from ncclcheck.model.events import ConnectFailure, Log
+from ncclcheck.model.events import ConnectFailure, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
@@ -98,6 +98,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         or _stale(log)
         or _head_is_nowhere(log)
         or _init_at_loopback(log)
+        or _told_differently(log)
     )
     yield from _unread_endpoint(log)
     yield from _unreached(log, store)
@@ -183,6 +184,41 @@ def _init_at_loopback(log: Log) -> list[Suspect]:
             explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
         )
     ]
+
+
+def _told_differently(log: Log) -> list[Suspect]:
+    """Return the hosts that were told different masters, where some waited for others in vain."""
+    told = [
+        remark
+        for remark in remarks(log, "master-address", "init-method", "rdzv-endpoint")
+        if remark.place.host is not None
+    ]
+    by_host = {remark.place.host or "": (_master_in(remark), remark) for remark in told}
+    masters = {master for master, _ in by_host.values()}
+    vain = [
+        *(count for count in registered(log) if count.joined < count.expected),
+        *(event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name),
+        *(failure for failure in unmade(log) if failure.layer == "store"),
+    ]
+    if len(masters) == 1 or not by_host or not vain or any(map(is_local, masters)):
+        return []
+    is_own = all(master == host for host, (master, _) in by_host.items())
+    return [
+        suspect(
+            "Each node takes itself for the master, so each waits alone."
+            if is_own
+            else "The nodes were told different masters: "
+            + ", ".join(f"{master} on {host}" for host, (master, _) in list(by_host.items())[:4])
+            + ".",
+            [*(remark for _, remark in by_host.values()), *vain],
+            confidence="likely",
+            hosts=culprits(log, [event.place for event in vain if isinstance(event, ConnectFailure)]),
+        )
+    ]
+
+
+def _master_in(told: Remark) -> str:
+    return (told.values.get("address") or told.values.get("master", "")).partition(":")[0]
 
 
 def _stale(log: Log) -> list[Suspect]:

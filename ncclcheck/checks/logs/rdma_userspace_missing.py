@@ -11,6 +11,8 @@ from ncclcheck.checks.logs._works import unopened
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_NO_NETWORK = "Failed to initialize any NET plugin"
+
 
 @cause(
     "NC934",
@@ -44,11 +46,12 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     missing = [*remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"), *closed]
     hardware = remarks(log, "ib-active", "rdma-hardware", "rdma-wanted")
     slow = remarks(log, "slow-word")
+    stopped = [warning for warning in remarks(log, "nccl-warn") if _NO_NETWORK in warning.text]
     if missing and (hardware or uses_infiniband(log)) and (troubles(log) or slow or closed):
         yield suspect(
             "The node has RDMA hardware, but not its user-space part (libibverbs, provider or device files), "
-            "so NCCL uses sockets.",
-            [*missing, *hardware, *slow],
-            confidence="likely",
+            + ("and the job allows no sockets." if stopped else "so NCCL uses sockets."),
+            [*missing, *hardware, *slow, *stopped],
+            confidence="certain" if stopped else "likely",
             hosts=culprits(log, [remark.place for remark in missing]),
         )

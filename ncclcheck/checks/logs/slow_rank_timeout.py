@@ -44,7 +44,8 @@ _DONE = re.compile(  # loading that is over; the length of something, or a comma
 )
 _NO_ID = re.compile(r"retr(?:ie|ei)ving ncclUniqueId from \[(?P<root>\d{1,6})\].{0,200}[Tt]ime(?:d )?out")
 _NO_WORK = re.compile(
-    r"wait|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)|^WARN(?:ING)?\b|throughput: 0\.0", re.IGNORECASE
+    r"wait|\bSTARTING JOB\b|\bshut(?:ting)? ?down|\bterminat(?:ed|ing)|^WARN(?:ING)?\b|throughput: 0\.0",
+    re.IGNORECASE,
 )
 
 # a person's command behind a shell's prompt, or a record of a logger that is not taken apart

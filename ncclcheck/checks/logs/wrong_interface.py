@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
@@ -153,11 +154,15 @@ def _bridged(log: Log, failed: Sequence[ConnectFailure]) -> list[ConnectFailure]
         for remark in remarks(log, "address-listing")
         if VIRTUAL.match(remark.values.get("device") or remark.values.get("holder", ""))
     }
+    hosts_with: defaultdict[str, set[str]] = defaultdict(set)
     for process in log.processes:  # `br-05ab815fa14e:172.19.0.1`
         for socket in process.sockets:
             device, _, address = socket.partition(":")
+            if len(process.sockets) > 1:  # with one alone, it is the network of the containers
+                hosts_with[address].add(process.host)
             if VIRTUAL.match(device):
                 listed.add(address)
+    listed |= {address for address, hosts in hosts_with.items() if len(hosts) > 1}  # of none of them alone
     return [
         failure
         for failure in failed

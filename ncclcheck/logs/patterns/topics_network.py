@@ -226,7 +226,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         "no-rdma-device-files",
         (
             r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",
-            r"cannot allocate mlx5dv_\w+",
+            r"cannot allocate mlx5dv_\w+|couldn't stat '/dev/infiniband",
         ),
     ),
     Topic(

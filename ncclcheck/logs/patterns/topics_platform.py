@@ -132,7 +132,10 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "init-method",  # where a worker was told to look for the store
-        (r"\b(?:distributed_)?init_method ?[=:] ?['\"]?tcp://(?P<address>[\w.-]{1,253}):(?P<port>\d{1,5})",),
+        (
+            r"\b(?:(?:distributed_)?init_method ?[=:] ?['\"]?|rank[ :=]{1,2}\d{1,6}\b[^\"']{0,40}?)"
+            r"tcp://(?P<address>[\w.-]{1,253}):(?P<port>\d{1,5})",
+        ),
         alarms=False,
     ),
     Topic(

@@ -67,8 +67,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
             # an error of the file system, with the path that Python names after it
             (
-                r"\[Errno (?:5|13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
-                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle|\[Errno (?:5|107|108|112|116|121)\] "
+                r"\[Errno (?:13|20|21|30|107|108|112|116|117|121)\] [\w ,/()-]{1,60}: b?['\"]|"
+                r"\bNoSuch(?:Key|Bucket|Upload)\b|Stale NFS file handle|\[Errno (?:107|108|112|116|121)\] "
             ),
             r"Repo id must be in the form[^/]{0,80}/repo_name': '/",  # a path that is not there
             r"can't open file '|(?:cannot|could not|unable to) (?:access|find|locate) (?:file|the file|'?/)",
@@ -279,6 +279,9 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"'train_runtime':|Trainer\.fit`? stopped: `?max_|worker group successfully finished|finished all \d+|"
                 r"all \d+ (?:steps|epochs|iterations) done|Successfully (?:finished|completed)|Training (?:done|over)"
             ),
+            # of a script: how the command ended
+            r"^rc=0$|^\w{0,20}EXIT(?:_CODE)?=0$|^exit(?:[ _](?:code|status))? ?[=:] ?0$|^status ?[=:] ?0$",
+            r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",

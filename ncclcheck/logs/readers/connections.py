@@ -51,6 +51,9 @@ _STORE_TRY = re.compile(
     r"client socket has failed to connect to (?P<address>\S+) \((?:errno|error): (?P<why>[^)]{1,80})\)",
     re.IGNORECASE,
 )
+_PADDLE_TRY = re.compile(
+    r"Retry to connect to (?P<address>[\w.:-]{1,255}) while the server is (?P<why>not yet listening)"
+)
 _STORE_FINAL = re.compile(
     r"client socket has timed out after (?P<time>\w+) while trying to connect to "
     r"\(?(?P<address>[^,():\s]{1,255})(?:, ?|:)(?P<port>\d{1,5})\b"
@@ -90,8 +93,8 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _NCCL, _NCCL_RECV, _NCCL_BLIND, _GLOO_TRY, _GLOO_FINAL, _GLOO_OLD, _GLOO_READ,
-        _STORE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER, _JAX,
-        _BARRIER_PASSED,
+        _STORE_TRY, _PADDLE_TRY, _STORE_FINAL, _STORE_NONE, _GRPC, _ANY, _LOST, _HYDRA, _STORE_OLD, _JOINED, _BARRIER,
+        _JAX, _BARRIER_PASSED,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -197,7 +200,7 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             port=0,
             reason=reason_of(match["why"]),
         )
-    elif match := _STORE_TRY.search(text) or _GRPC.search(text):
+    elif match := _STORE_TRY.search(text) or _PADDLE_TRY.search(text) or _GRPC.search(text):
         address, port = address_and_port(match["address"])
         yield ConnectFailure(
             place=place,
@@ -205,7 +208,7 @@ def _store(text: str, place: LogPosition) -> Iterator[Event]:
             layer="store",
             address=address,
             port=port,
-            reason=reason_of(match["why"]),
+            reason="refused" if match.re is _PADDLE_TRY else reason_of(match["why"]),
             final=match.re is _GRPC,
         )
 

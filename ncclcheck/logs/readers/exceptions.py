@@ -30,7 +30,7 @@ _AFTER = re.compile(
     r"|[Tt]imed out waiting|^Operation timed out!?$|Socket closed"
     r"|wait timeout after|waiting for clients|collective operation timeout|ncclRemoteError"
     r"|connectFullMesh failed|trying to connect to \(|NCCL communicator was aborted|Socket Timeout|"
-    r"Stop_waiting response"
+    r"Stop_waiting response|^DEADLINE_EXCEEDED: (?:Deadline Exceeded|Barrier)"
     r"|store based barrier|Rendezvous(?:Timeout|Connection|Closed)|SIGTERM|Detected mismatch between collectives"
     r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|"
     r"Application timeout"

@@ -52,6 +52,7 @@ _ADDRESS = re.compile(
     r"(?:\)?\s*$|:/|\.(?:log|out|err|txt)\b)",
     re.IGNORECASE,
 )
+_LETTERED = re.compile(r"[A-Za-z]{2,20}-[a-z]")  # vm-a, vm-b
 _DIGITS = re.compile(r"\d+")
 _NO_HOSTS = frozenset(
     {
@@ -125,6 +126,8 @@ class Sections:
 
 def _host_in(heading: str) -> str:
     """Return the name in the heading that is one of a host; a number only where no name is; empty where neither is."""
+    if _LETTERED.fullmatch(heading):
+        return heading
     number = ""
     for match in _TOKEN.finditer(heading):
         name = _FILE.sub("", match["name"])

@@ -5,7 +5,7 @@ A round is a text file. Each log begins with three lines and ends where the next
     %%% NAME
     expect: CAUSE[, CAUSE]      each of these is a right answer; `healthy` or `undetermined` where nothing is named
     culprits: HOST, rank N      one of these is named, and at most as many wrong ones; `none`: nobody (optional)
-    source: ADDRESS             the thread after which it was written
+    source: ADDRESS             the thread after which it was written, or `made: ` and what was done to a real job
 """
 
 from __future__ import annotations
