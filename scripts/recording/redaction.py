@@ -62,7 +62,7 @@ class Redaction(Struct, frozen=True):
         kept = max((net.prefixlen for net in _KEPT if address in net), default=0)
         width = address.max_prefixlen
         turned = self._turned(int(address), width, kept)
-        if width > 32 and kept == 64:  # noqa: PLR2004 - link-local: the rest names a card
+        if width > 32 and kept == 64:
             turned = int(address) & ~_LOWER_HALF | self._turned(int(address) & _LOWER_HALF, 64, _OUI_BITS)
         return str(type(address)(turned))
 
