@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.checkpoints import CheckpointFolder
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import (
@@ -22,6 +21,7 @@ from ncclcheck.model.hardware import (
     TunerPlugin,
 )
 from ncclcheck.model.image import Image
+from ncclcheck.model.job.checkpoints import CheckpointFolder
 from ncclcheck.model.launch import Launch
 
 NOT_READ = Missing("absent", "not read in this run")

@@ -17,6 +17,7 @@ from ncclcheck.model.benchmarks.op import Op
 from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.benchmarks.trials import Race, Trial
 from ncclcheck.model.events import LogFile
+from ncclcheck.model.exit_code import BENCH, BUG, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
@@ -26,6 +27,14 @@ from ncclcheck.model.snapshot import Coverage, Probe
 
 SCHEMA_VERSION = "1"
 Status: TypeAlias = Literal["pass", "fail", "unknown", "error"]
+STATUS_OF: dict[int, Status] = {
+    PASS: "pass",
+    FOUND: "fail",
+    BENCH: "fail",
+    UNKNOWN: "unknown",
+    INTERRUPTED: "unknown",
+    BUG: "error",
+}
 Proof: TypeAlias = Literal["measured", "asked", "rule"]
 
 

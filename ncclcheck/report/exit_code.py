@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, TypeAlias
 
+from ncclcheck.model.exit_code import BENCH, BUG, FIRST_WINS, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
-from ncclcheck.model.report import Status, Verdict
+from ncclcheck.model.report import STATUS_OF, Verdict
 from ncclcheck.report.text.fold import fold_hosts
 
 FailOn: TypeAlias = Literal["error", "warning", "never"]
 
-PASS, FOUND, USAGE, UNKNOWN, BENCH, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
-_FIRST_WINS = (BUG, INTERRUPTED, FOUND, BENCH, UNKNOWN)
-_STATUS: dict[int, Status] = {
-    PASS: "pass",
-    FOUND: "fail",
-    BENCH: "fail",
-    UNKNOWN: "unknown",
-    INTERRUPTED: "unknown",
-    BUG: "error",
-}
 _BENCH_CODES = "NC8"
 _WITHOUT_TRAFFIC = ("NC830", "NC831")  # arithmetic on the sizes of --mesh
 _RAN = ("passed", "found")
@@ -53,9 +44,9 @@ def verdict(
     reasons += [(UNKNOWN, reason) for reason in (*_silence(silent), *_undone(runs, required), *not_done)]
     if not reasons:
         return Verdict("pass", PASS, (_nothing_found(runs, fail_on),))
-    reasons.sort(key=lambda reason: _FIRST_WINS.index(reason[0]))
+    reasons.sort(key=lambda reason: FIRST_WINS.index(reason[0]))
     code = reasons[0][0]
-    return Verdict(_STATUS[code], code, tuple(text for _, text in reasons))
+    return Verdict(STATUS_OF[code], code, tuple(text for _, text in reasons))
 
 
 def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.registry import Answer
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.snapshot import Snapshot
 
 _SHOWN = 3

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from ncclcheck.cli import options
 from ncclcheck.cli.usage import one_sentence
 from ncclcheck.model.errors import NcclcheckError
+from ncclcheck.model.exit_code import UNKNOWN, USAGE
 from ncclcheck.timeouts import SLURM_HEALTH_S
 
 if TYPE_CHECKING:
     from ncclcheck.report.fleet.status_line import Protocol
     from ncclcheck.run.options import RunResult
-
-USAGE, UNKNOWN = 2, 3
 
 
 class TimerCommand(click.Command):

@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from ncclcheck.cli import options
 from ncclcheck.cli.values import FileName
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.exit_code import FOUND, USAGE
 
 if TYPE_CHECKING:
     from ncclcheck.model.formats.shared_values import SharedReader
     from ncclcheck.model.report import Report
-
-REGRESSION, USAGE = 1, 2
 
 
 class _WithWords(click.Command):
@@ -72,7 +71,7 @@ def compare(
         write_out(changes_markdown(found))
     else:
         write_out(changes_text(found, width=screen_width(), color=is_color_wanted()))
-    context.exit(REGRESSION if found.regressions else 0)
+    context.exit(FOUND if found.regressions else 0)
 
 
 @click.command()

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
+from ncclcheck.model.exit_code import BUG, INTERRUPTED, UNKNOWN
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, Outcome
 from ncclcheck.model.report import (
@@ -48,7 +49,7 @@ _FAMILIES = (
     "NC7",
 )  # of what a node is, not of how a job was started or went
 _WORST_FIRST: tuple[Outcome, ...] = ("crashed", "found", "unknown", "passed", "not_applicable", "ignored")
-_TELLS_NOTHING = (70, 130, 3)  # exit codes
+_TELLS_NOTHING = (BUG, INTERRUPTED, UNKNOWN)
 _GATES: tuple[FailOn, ...] = ("warning", "error", "never")  # the strictest first
 
 
