@@ -28,6 +28,7 @@ NOT_READ = Missing("absent", "not read in this run")
 
 InterfaceKind: TypeAlias = Literal["physical", "ipoib", "loopback", "bond", "bridge", "vlan", "virtual"]
 Family: TypeAlias = Literal["inet", "inet6"]
+_HARDWARE: tuple[InterfaceKind, ...] = ("physical", "ipoib", "bond", "vlan")
 
 
 class Address(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +72,11 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
         if self.running is None:
             is_operational = "up" in self.flags and self.operstate in ("up", "unknown")
             force_setattr(self, "running", is_operational or "running" in self.flags)
+
+    @property
+    def is_hardware(self) -> bool:
+        """Whether a network card is behind it, alone, in a bond or under a VLAN."""
+        return self.kind in _HARDWARE
 
 
 class Route(Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,8 +12,6 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 
-_HARDWARE = ("physical", "ipoib", "bond", "vlan")
-
 
 @check(
     "NC220",
@@ -43,7 +41,7 @@ def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
     used = {choice.host: choice.name for choice in chosen(snapshot)}
     for node, links in snapshot.known("link_counters"):
         interfaces = () if isinstance(node.facts.interfaces, Missing) else node.facts.interfaces
-        hardware = {interface.name for interface in interfaces if interface.kind in _HARDWARE}
+        hardware = {interface.name for interface in interfaces if interface.is_hardware}
         for link in links:
             if link.interface != used.get(node.host) and link.interface not in hardware:
                 continue  # of a container, which comes and goes

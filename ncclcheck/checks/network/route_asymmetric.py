@@ -17,7 +17,6 @@ from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
-_HARDWARE = ("physical", "ipoib", "bond", "vlan")
 _LISTED = 4
 
 
@@ -166,8 +165,8 @@ def _expected(
     if (
         reached
         and far is not None
-        and far.kind in _HARDWARE
-        and all(interface.kind in _HARDWARE for interface in same_name)
+        and far.is_hardware
+        and all(interface.is_hardware for interface in same_name)
     ):
         return same_name, "its counterpart"
     return (), ""
