@@ -11,6 +11,7 @@ from ncclcheck.advice.reach import Reach, some_of
 from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.addresses import names_this_machine
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 from ncclcheck.nccl.job_gpus import gpus_without_nvml
@@ -184,7 +185,9 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
         for interface in reversed(interfaces)
         for address in interface.addresses
     }
-    local = [_plain(entry) for entry in addresses if _plain(entry) in own or _is_loopback(_plain(entry))]
+    local = [
+        _plain(entry) for entry in addresses if _plain(entry) in own or names_this_machine(_plain(entry))
+    ]
     if not local:
         listed = some_of(addresses)
         return Binding(fault=f"the host name {name} means {listed}, which is not an address of this node")
@@ -193,7 +196,7 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
 
 def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:
     for _, address in places:
-        if _is_loopback(address):
+        if names_this_machine(address):
             return Binding(places, f"{source} makes Gloo bind {address}, which no other node can reach")
     return Binding(places)
 
@@ -201,10 +204,6 @@ def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Bindi
 def _binds(facts: NodeFacts, name: str | None, place: tuple[str, str]) -> bool:
     binding = gloo_binding(facts, name)
     return not isinstance(binding, Missing) and not binding.fault and binding.places == (place,)
-
-
-def _is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address == "::1"
 
 
 def _plain(address: str) -> str:

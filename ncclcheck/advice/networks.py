@@ -10,12 +10,12 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.checks import addresses
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.network_rates import Throughput, summed_up, summed_up_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.formats import addresses
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.candidates import candidate_interfaces

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import chosen
 from ncclcheck.checks.environment._comparison import compared_by_name
 from ncclcheck.checks.environment._settings import ENVIRONMENT, places
@@ -24,6 +23,7 @@ from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl.ifname import parse_gloo
 from ncclcheck.nccl.prediction import effective_environment, known_version
@@ -34,7 +34,6 @@ from ncclcheck.nccl.versions import NEWEST
 _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
 _Variable: TypeAlias = "tuple[str, HostComparison[str | None]]"
-_ITSELF = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - a name to compare with, nothing is bound
 _MOST_LISTED = 64  # variables that one finding spells out, and findings about variables that no table knows
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
@@ -121,7 +120,7 @@ def _compared_names(
     itself = [
         node.host
         for node in snapshot.nodes
-        if node.node_rank == 0 and environments.get(node.host, {}).get("MASTER_ADDR") in _ITSELF
+        if node.node_rank == 0 and _means_itself(environments.get(node.host, {}).get("MASTER_ADDR", ""))
     ]
     for name, values in compared_by_name(environments):
         if name == "MASTER_ADDR" and itself:
@@ -134,6 +133,10 @@ def _compared_names(
                 yield name, rest
         else:
             yield name, values
+
+
+def _means_itself(address: str) -> bool:
+    return names_this_machine(address) or address == "0.0.0.0"  # noqa: S104 (to compare with: nothing is bound)
 
 
 def _is_one_count_of_gpus(name: str, values: HostComparison[str | None]) -> bool:

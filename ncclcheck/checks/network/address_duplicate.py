@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ncclcheck.checks.addresses import is_link_local, is_loopback
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.addresses import is_link_local, is_loopback
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _NAMED = 6

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.addresses import family, is_link_local, network, number_of, parsed, range_of
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
@@ -15,6 +14,7 @@ from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.addresses import family, is_link_local, network, number_of, parsed, range_of
 from ncclcheck.model.snapshot import Snapshot
 
 _LISTED = 4

@@ -28,6 +28,7 @@ from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
@@ -56,19 +57,6 @@ def resolve_master(name: str, deadline: Deadline, say: Callable[[str], None]) ->
             say(f"the master's name does not resolve ({addresses.detail}); trying for {left_s}")
             was_told = True
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether it is in 127.0.0.0/8 or ::1."""
-    return ipaddress.ip_address(address.split("%")[0]).is_loopback
-
-
-def names_loopback(way: MasterPath) -> bool:
-    """Return whether the name means "this machine" everywhere, so that no other machine can reach it."""
-    try:
-        return is_loopback(way.name)
-    except ValueError:
-        return way.name.split(".")[0].lower() == "localhost"
 
 
 def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
