@@ -21,6 +21,7 @@ from ncclcheck.model.exit_code import BENCH, BUG, FOUND, INTERRUPTED, PASS, UNKN
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
+from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.snapshot import Coverage, Probe
@@ -54,7 +55,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True):
     status: Status
     exit_code: int
     reasons: tuple[str, ...]
-    fail_on: Literal["error", "warning", "never"] = "error"
+    fail_on: FailOn = "error"
     required: tuple[str, ...] = ()
 
 

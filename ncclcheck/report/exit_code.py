@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, TypeAlias
 
 from ncclcheck.model.exit_code import BENCH, BUG, FIRST_WINS, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
+from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.report import STATUS_OF, Verdict
 from ncclcheck.report.text.fold import fold_hosts
-
-FailOn: TypeAlias = Literal["error", "warning", "never"]
 
 _BENCH_CODES = "NC8"
 _WITHOUT_TRAFFIC = ("NC830", "NC831")  # arithmetic on the sizes of --mesh

@@ -11,6 +11,7 @@ from ncclcheck.cli import options
 from ncclcheck.cli.values import FileName
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.exit_code import FOUND, USAGE
+from ncclcheck.model.formats.choices import NODE_LISTS, SCREEN_FORMATS
 
 if TYPE_CHECKING:
     from ncclcheck.model.formats.shared_values import SharedReader
@@ -119,7 +120,7 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
 @click.option(
     "--format",
     "format_",
-    type=click.Choice([*options.SCREEN_FORMATS, *options.NODE_LISTS], case_sensitive=False),
+    type=click.Choice([*SCREEN_FORMATS, *NODE_LISTS], case_sensitive=False),
     default="text",
     help="Format of standard output; the last five list the nodes that isolate named, or the others.  [text]",
 )
