@@ -182,16 +182,9 @@ def run_check(definition: Check, snapshot: Snapshot) -> CheckRun:
     """Return the outcome of one check: found, else unknown, else not applicable, else passed."""
     started = time.perf_counter()
     outcome, reason, findings = _answer(definition, snapshot)
-    return CheckRun(
-        # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
-        definition.code,
-        definition.slug,
-        definition.title,
-        outcome,
-        reason,
-        float(round(time.perf_counter() - started)),
-        findings,
-    )
+    # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
+    seconds = float(round(time.perf_counter() - started))
+    return CheckRun(definition.code, definition.slug, definition.title, outcome, reason, seconds, findings)
 
 
 def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:

@@ -254,8 +254,7 @@ def _node_entries(snapshot: Snapshot) -> tuple[NodeEntry, ...]:
 
 
 def _check_entry(run: CheckRun) -> CheckEntry:
-    # Hundredths: what a check of milliseconds took is noise, and noise would make no two reports equal.
-    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, round(run.seconds, 2))
+    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, run.seconds)
 
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:
