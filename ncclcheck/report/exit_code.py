@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ncclcheck.model.exit_code import BENCH, BUG, FIRST_WINS, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
 from ncclcheck.model.formats.choices import FailOn
+from ncclcheck.model.formats.prose import listed, plural
 from ncclcheck.model.report import STATUS_OF, Verdict
 from ncclcheck.report.text.fold import fold_hosts
 
@@ -74,8 +75,7 @@ def _named(findings: Sequence[Finding]) -> str:
     for finding in sorted(findings, key=lambda found: SEVERITIES.index(found.severity)):
         hosts_of.setdefault(finding.slug, []).extend(finding.hosts)
     names = [f"{slug} on {fold_hosts(hosts)}" if hosts else slug for slug, hosts in hosts_of.items()]
-    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-    return ", ".join(names[:_MOST_NAMED] + more)
+    return listed(names, _MOST_NAMED, last=", ")
 
 
 def _silence(silent: Sequence[str]) -> Iterable[str]:
@@ -106,8 +106,3 @@ def _nothing_found(runs: Sequence[CheckRun], fail_on: FailOn) -> str:
         "never": "findings do not count (--fail-on never)",
     }
     return f"{gate[fail_on]}: {passed} passed{rest}"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -24,6 +24,7 @@ from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl.ifname import parse_gloo
 from ncclcheck.nccl.prediction import effective_environment, known_version
@@ -212,9 +213,6 @@ def _set_or_not(
     snapshot: Snapshot, hosts: tuple[str, ...], variables: Sequence[_Variable], where: str
 ) -> Finding:
     names = [name for name, _ in variables]
-    listed = ", ".join(names[:_MOST_LISTED])
-    if len(names) > _MOST_LISTED:
-        listed += f" and {len(names) - _MOST_LISTED} more"
     severities = {name: _severity(snapshot, name, values) for name, values in variables}
     fatal = [name for name in names if severities[name] == "error"]
     effect = (
@@ -226,7 +224,7 @@ def _set_or_not(
     )
     return Finding(
         "error" if fatal else "warning",
-        f"{listed} {where}: {effect}",
+        f"{listed(names, _MOST_LISTED)} {where}: {effect}",
         hosts,
         tuple(
             piece
@@ -341,10 +339,9 @@ def _odd_ranks(
     environments: Mapping[str, Mapping[str, str]],
 ) -> Finding:
     hosts = tuple(dict.fromkeys(place.host for place, _ in seen))
-    shown = ", ".join(
-        f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in seen[:_RANKS_LISTED]
+    shown = listed(
+        (f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in seen), _RANKS_LISTED
     )
-    more = f" and {len(seen) - _RANKS_LISTED} more" if len(seen) > _RANKS_LISTED else ""
     lost = all(value is None for _, value in seen)
     first = (
         "the first rank there has it, so the launcher may have lost it"
@@ -357,7 +354,7 @@ def _odd_ranks(
     is_same = _means_the_same_everywhere(snapshot, name, values)
     return Finding(
         "info" if is_same else "error" if is_fatal(name) else "warning",
-        f"{name} differs between ranks of one node: {shown}{more}; {first}",
+        f"{name} differs between ranks of one node: {shown}; {first}",
         hosts,
         tuple(
             Evidence(

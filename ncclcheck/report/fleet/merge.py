@@ -17,6 +17,7 @@ from ncclcheck.model.exit_code import BUG, INTERRUPTED, UNKNOWN
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, Outcome
 from ncclcheck.model.formats.choices import FailOn
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import (
     SCHEMA_VERSION,
     Advice,
@@ -28,7 +29,7 @@ from ncclcheck.model.report import (
 )
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.report.build import this_tool
-from ncclcheck.report.exit_code import plural, verdict
+from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.text.fold import fold_hosts
 
 NOT_ONE_JOB = Missing("absent", "the nodes were checked one by one")

@@ -11,8 +11,8 @@ from collections import Counter
 
 from ncclcheck.model.finding import SEVERITIES
 from ncclcheck.model.formats.choices import Protocol
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.plain import plain
 
 MOST_BYTES = 80

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ncclcheck.launch.launcher_registry import label_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import bench_lines
