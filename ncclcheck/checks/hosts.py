@@ -53,6 +53,6 @@ def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:
-    """One NotKnown per node whose `section` of the facts could not be read."""
+    """Yield a NotKnown for each node whose `section` of the facts could not be read."""
     for node, why in snapshot.unread(section):
-        yield NotKnown(f"{section}: {why}", (node.host,))
+        yield NotKnown(f"{section}: {why}", (node.host,), section)

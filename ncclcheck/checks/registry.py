@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.hosts import job_size, not_reported
+from ncclcheck.checks.hosts import job_size, not_reported, unread
 from ncclcheck.checks.kinds import one_of_each_kind, without_silent_kinds
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, NotApplicable, NotKnown, Outcome
@@ -207,8 +207,12 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
         if isinstance(answer, Finding)
     )
     findings = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
-    unknown = [_with_hosts(answer) for answer in answers if isinstance(answer, NotKnown)]
-    unknown += _missing_sections(definition, snapshot)
+    not_known = [
+        answer
+        for answer in answers
+        if isinstance(answer, NotKnown) and answer.section not in definition.needs
+    ]
+    unknown = [_with_hosts(answer) for answer in (*not_known, *_missing_sections(definition, snapshot))]
     if findings:
         return "found", "; ".join(unknown), findings
     if unknown:
@@ -245,16 +249,12 @@ def _with_hosts(answer: NotKnown) -> str:
     return f"{','.join(answer.hosts)}: {answer.reason}" if answer.hosts else answer.reason
 
 
-def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
+def _missing_sections(definition: Check, snapshot: Snapshot) -> list[NotKnown]:
     if definition.subject != "nodes":
         return []
     if not snapshot.nodes:
-        return ["no node reported"]
-    return [
-        f"{section} of {node.host}: {why}"
-        for section in definition.needs
-        for node, why in snapshot.unread(section)
-    ]
+        return [NotKnown("no node reported")]
+    return [answer for section in definition.needs for answer in unread(snapshot, section)]
 
 
 def _demoted(run: CheckRun, why: str) -> CheckRun:

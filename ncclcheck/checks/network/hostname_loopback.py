@@ -45,7 +45,8 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     for node in snapshot.nodes:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
-            yield NotKnown(f"the host name: {why}", (node.host,))
+            section = "names" if isinstance(node.facts.names, Missing) else ""
+            yield NotKnown(f"the host name: {why}", (node.host,), section)
         elif not why and isinstance(node.facts.interfaces, Missing):
             yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import chosen, not_chosen
-from ncclcheck.checks.hosts import unread
 from ncclcheck.checks.network._links import CARRIER, counted_growth, growth_text
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -50,7 +49,6 @@ def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
                 yield NotKnown(f"the carrier of {link.interface}: {grown}", (node.host,))
             elif changes := grown.get(CARRIER, 0):
                 yield _finding(snapshot, (node.host, link.interface), changes, used.get(node.host))
-    yield from unread(snapshot, "link_counters")
     yield from not_chosen(snapshot)
 
 
