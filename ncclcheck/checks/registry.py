@@ -149,9 +149,9 @@ def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]
     codes: set[str] = set()
     for name in names:
         hits = {
-            all_check.code
-            for all_check in all_checks(subject)
-            if all_check.slug == name.lower().replace("_", "-") or all_check.code.startswith(name.upper())
+            candidate.code
+            for candidate in all_checks(subject)
+            if candidate.slug == name.lower().replace("_", "-") or candidate.code.startswith(name.upper())
         }
         if not hits or not name:
             raise UsageError(f"unknown check {name!r}: 'ncclcheck checks' lists codes and slugs")
@@ -168,13 +168,13 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
     ignored, demoted = matching(selection.ignore, subject), matching(selection.demote, subject)
     why = {code: text for name, text in selection.why.items() for code in matching([name], subject)}
     runs = []
-    for all_check in all_checks(subject):
-        if all_check.code in ignored or (chosen is not None and all_check.code not in chosen):
-            reason = why.get(all_check.code, "--ignore") if all_check.code in ignored else "not in --select"
-            runs.append(CheckRun(all_check.code, all_check.slug, all_check.title, "ignored", reason))
+    for candidate in all_checks(subject):
+        if candidate.code in ignored or (chosen is not None and candidate.code not in chosen):
+            reason = why.get(candidate.code, "--ignore") if candidate.code in ignored else "not in --select"
+            runs.append(CheckRun(candidate.code, candidate.slug, candidate.title, "ignored", reason))
         else:
-            run = run_check(all_check, snapshot)
-            runs.append(_demoted(run, why.get(all_check.code, "")) if all_check.code in demoted else run)
+            run = run_check(candidate, snapshot)
+            runs.append(_demoted(run, why.get(candidate.code, "")) if candidate.code in demoted else run)
     return tuple(runs)
 
 
