@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_READ, Fact
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import (
     Kernel,
@@ -23,8 +23,6 @@ from ncclcheck.model.hardware import (
 from ncclcheck.model.image import Image
 from ncclcheck.model.job.checkpoints import CheckpointFolder
 from ncclcheck.model.launch import Launch
-
-NOT_READ = Missing("absent", "not read in this run")
 
 InterfaceKind: TypeAlias = Literal["physical", "ipoib", "loopback", "bond", "bridge", "vlan", "virtual"]
 Family: TypeAlias = Literal["inet", "inet6"]

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import (
-    FAILED,
     PROTOCOL,
     Knocked,
     KnockMessage,
@@ -304,7 +303,7 @@ def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
 def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     """Return the path as node 0 explains it: if ncclcheck failed there, TCP says nothing about the network."""
     word = f"node 0 answers by datagram: {reply.given_up}"
-    if reply.given_up.startswith(FAILED):
+    if reply.has_failed:
         return replace(way, outcome="lost", detail=word)
     way = replace(way, not_served=reply.given_up)
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")

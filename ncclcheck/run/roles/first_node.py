@@ -94,7 +94,7 @@ def _opened(
         return open_store(context, deadline)
     except Exception as error:
         if knocks is not None:
-            knocks.given_up = f"{FAILED}{first_line(error)}"
+            knocks.given_up, knocks.has_failed = f"{FAILED}{first_line(error)}", True
             knocks.wait_for_all(context.deadline.within(FAILED_STAND_DOWN_S))
         raise
 

@@ -268,7 +268,7 @@ def test_who_gives_up_tells_node_0_and_hears_whether_it_serves(
 def test_the_network_is_not_blamed_where_node_0_failed_by_itself(
     held: socket.socket, node_0: KnockListener
 ) -> None:
-    node_0.given_up = f"{FAILED}NotImplementedError: x"
+    node_0.given_up, node_0.has_failed = f"{FAILED}NotImplementedError: x", True
     found = find(node_1(held), 10.0)
     assert found.outcome == "lost"
     assert found.detail == f"node 0 answers by datagram: {FAILED}NotImplementedError: x"
