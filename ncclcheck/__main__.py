@@ -3,7 +3,7 @@
 import os
 import signal
 
-INTERRUPTED = 130
+from ncclcheck.model.exit_code import INTERRUPTED
 
 
 def main() -> None:

@@ -26,6 +26,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ncclcheck.model.formats.choices import FailOn
+
 if TYPE_CHECKING:
     from ncclcheck.model.report import Report
     from ncclcheck.run.options import Command
@@ -61,7 +63,7 @@ def preflight(
     ignore: Several = (),
     demote: Several = (),
     require: Several = (),
-    fail_on: Literal["error", "warning", "never"] | None = None,
+    fail_on: FailOn | None = None,
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,
@@ -117,7 +119,7 @@ def bench(
     ignore: Several = (),
     demote: Several = (),
     require: Several = (),
-    fail_on: Literal["error", "warning", "never"] | None = None,
+    fail_on: FailOn | None = None,
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,
@@ -177,7 +179,7 @@ def run(
     ignore: Several = (),
     demote: Several = (),
     require: Several = (),
-    fail_on: Literal["error", "warning", "never"] | None = None,
+    fail_on: FailOn | None = None,
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,
@@ -201,7 +203,7 @@ def isolate(
     gpus_per_node: int | None = None, code: SeveralPaths = (), data: SeveralPaths = (),
     shared_dir: SeveralPaths = (), checkpoint: SeveralPaths = (), expect: FilePath | None = None,
     profile: str | None = None, select: Several = (), ignore: Several = (), demote: Several = (),
-    require: Several = (), fail_on: Literal["error", "warning", "never"] | None = None,
+    require: Several = (), fail_on: FailOn | None = None,
     timeout: float | None = None, join_timeout: float | None = None, from_: FilePath | None = None,
 ) -> Report:  # fmt: skip
     """Return the report of `ncclcheck isolate`: which nodes or links are slow, hang or fail?
@@ -223,7 +225,7 @@ def matrix(
     gpus_per_node: int | None = None, code: SeveralPaths = (), data: SeveralPaths = (),
     shared_dir: SeveralPaths = (), checkpoint: SeveralPaths = (), expect: FilePath | None = None,
     profile: str | None = None, select: Several = (), ignore: Several = (), demote: Several = (),
-    require: Several = (), fail_on: Literal["error", "warning", "never"] | None = None,
+    require: Several = (), fail_on: FailOn | None = None,
     timeout: float | None = None, join_timeout: float | None = None, from_: FilePath | None = None,
 ) -> Report:  # fmt: skip
     """Return the report of `ncclcheck matrix`: which nodes talk well, and what does their network look like?
@@ -269,7 +271,7 @@ def soak(
     ignore: Several = (),
     demote: Several = (),
     require: Several = (),
-    fail_on: Literal["error", "warning", "never"] | None = None,
+    fail_on: FailOn | None = None,
     timeout: float | None = None,
     join_timeout: float | None = None,
     from_: FilePath | None = None,

@@ -39,12 +39,12 @@ def all_structs(hint: Any) -> list[type[Struct]]:
     found: list[type[Struct]] = []
     waiting = structs(hint)
     while waiting:
-        one = waiting.pop(0)
-        if one not in found and one.__name__ != "Missing":
-            found.append(one)
+        struct = waiting.pop(0)
+        if struct not in found and struct.__name__ != "Missing":
+            found.append(struct)
             waiting = [
                 *waiting,
-                *(struct for inner in get_type_hints(one).values() for struct in structs(inner)),
+                *(part for hints in get_type_hints(struct).values() for part in structs(hints)),
             ]
     return found
 

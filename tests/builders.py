@@ -62,22 +62,22 @@ _PROBED: tuple[ProbeKind, ...] = ("tcp", "mtu")
 
 def node(snapshot: Snapshot, host: str) -> Node:
     """The node of that name."""
-    return next(one for one in snapshot.nodes if one.host == host)
+    return next(node for node in snapshot.nodes if node.host == host)
 
 
 def with_facts(snapshot: Snapshot, host: str, **sections: Any) -> Snapshot:
     """The snapshot in which `host` says something else in those sections."""
     nodes = tuple(
-        replace(one, facts=replace(one.facts, **sections)) if one.host == host else one
-        for one in snapshot.nodes
+        replace(node, facts=replace(node.facts, **sections)) if node.host == host else node
+        for node in snapshot.nodes
     )
     return replace(snapshot, nodes=nodes)
 
 
 def everywhere(snapshot: Snapshot, **sections: Any) -> Snapshot:
     """The snapshot in which every node says the same in those sections."""
-    for one in snapshot.nodes:
-        snapshot = with_facts(snapshot, one.host, **sections)
+    for node in snapshot.nodes:
+        snapshot = with_facts(snapshot, node.host, **sections)
     return snapshot
 
 
@@ -126,22 +126,22 @@ def with_outcome(
     return replace(
         snapshot,
         probes=tuple(
-            replace(one, outcome=outcome)
-            if one.kind == kind and (one.from_host, one.to_host) in changed
-            else one
-            for one in some(snapshot.probes)
+            replace(probe, outcome=outcome)
+            if probe.kind == kind and (probe.from_host, probe.to_host) in changed
+            else probe
+            for probe in some(snapshot.probes)
         ),
     )
 
 
 def into(snapshot: Snapshot, host: str) -> tuple[tuple[str, str], ...]:
     """Every direction that ends at `host`."""
-    return tuple((one.host, host) for one in snapshot.nodes if one.host != host)
+    return tuple((node.host, host) for node in snapshot.nodes if node.host != host)
 
 
 def out_of(snapshot: Snapshot, host: str) -> tuple[tuple[str, str], ...]:
     """Every direction that starts at `host`."""
-    return tuple((host, one.host) for one in snapshot.nodes if one.host != host)
+    return tuple((host, node.host) for node in snapshot.nodes if node.host != host)
 
 
 def with_silent(snapshot: Snapshot, host: str, outcome: MasterOutcome | None = None) -> Snapshot:
@@ -157,11 +157,13 @@ def with_silent(snapshot: Snapshot, host: str, outcome: MasterOutcome | None = N
     ]
     return replace(
         snapshot,
-        nodes=tuple(one for one in snapshot.nodes if one.host != host),
+        nodes=tuple(node for node in snapshot.nodes if node.host != host),
         silent=(*snapshot.silent, Silent(host, rank, "join", 30.0, knock)),
-        claims=tuple(one for one, _ in claims),
+        claims=tuple(claim for claim, _ in claims),
         claim_hosts=tuple(name for _, name in claims),
-        probes=tuple(one for one in some(snapshot.probes) if host not in (one.from_host, one.to_host)),
+        probes=tuple(
+            probe for probe in some(snapshot.probes) if host not in (probe.from_host, probe.to_host)
+        ),
         coverage=Coverage(*2 * ((len(snapshot.nodes) - 1) * (len(snapshot.nodes) - 2),), "all pairs"),
     )
 

@@ -115,8 +115,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         _add_counts(Path(counts), terminalreporter.stats)
         if failed := os.environ.get(_FAILED):
             _add_failed(Path(failed), terminalreporter.stats)
-    ended = [one for outcome in ("passed", "failed") for one in terminalreporter.stats.get(outcome, [])]
-    properties = [pair for one in ended if one.when == "call" for pair in one.user_properties]
+    ended = [report for outcome in ("passed", "failed") for report in terminalreporter.stats.get(outcome, [])]
+    properties = [pair for report in ended if report.when == "call" for pair in report.user_properties]
     if disturbed := [str(text) for name, text in properties if name == _DISTURBED]:
         terminalreporter.section("failed while the host gave the cores to others, and ran again")
         for text in disturbed:

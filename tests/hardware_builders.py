@@ -120,9 +120,9 @@ def healthy_counters(*ports: RdmaPort) -> RdmaCounters:
 
 def with_hardware(snapshot: Snapshot) -> Snapshot:
     """The snapshot in which every node has that hardware, and the driver lists the GPUs that are on the bus."""
-    for one in snapshot.nodes:
-        gpus = tuple(replace(each, pci=gpu_of(each.index)) for each in some(one.facts.gpus))
-        snapshot = with_facts(snapshot, one.host, gpus=gpus)
+    for listed in snapshot.nodes:
+        gpus = tuple(replace(gpu, pci=gpu_of(gpu.index)) for gpu in some(listed.facts.gpus))
+        snapshot = with_facts(snapshot, listed.host, gpus=gpus)
     return everywhere(
         snapshot,
         rdma=healthy_rdma(),
@@ -140,8 +140,8 @@ def rdma_cluster(nnodes: int = 4) -> Snapshot:
 def roce_cluster(nnodes: int = 4) -> Snapshot:
     """A healthy cluster of RoCE nodes, one subnet per rail."""
     snapshot = rdma_cluster(nnodes)
-    for one in snapshot.nodes:
-        snapshot = with_facts(snapshot, one.host, rdma=healthy_rdma(*roce_ports(one.node_rank)))
+    for listed in snapshot.nodes:
+        snapshot = with_facts(snapshot, listed.host, rdma=healthy_rdma(*roce_ports(listed.node_rank)))
     return snapshot
 
 
@@ -174,7 +174,7 @@ def with_device(snapshot: Snapshot, host: str, address: str, **changes: Any) -> 
     section = some(node(snapshot, host).facts.pci)
     assert address in {device.address for device in section.devices}, address
     return with_devices(
-        snapshot, host, lambda one: replace(one, **changes) if one.address == address else one
+        snapshot, host, lambda device: replace(device, **changes) if device.address == address else device
     )
 
 

@@ -1,4 +1,7 @@
-"""Names say what they hold: no loop variable, parameter or local is called `one`, `each` or `other`."""
+"""Names say what they hold: no loop variable, parameter or local is called `one`, `each` or `other`.
+
+That holds for the package, the programs of scripts/ and the modules that all tests share.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.test_architecture import FILES, in_each, parsed
+from tests.test_architecture import FILES, ROOT, in_each, parsed
 
 EMPTY_NAMES = frozenset({"one", "each", "other", "those"})
 
@@ -25,7 +28,25 @@ def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
                     yield parameter.arg, parameter.lineno
 
 
+def empty_names(path: Path) -> list[str]:
+    return [f"{name} (line {line})" for name, line in bound_names(parsed(path)) if name in EMPTY_NAMES]
+
+
 @in_each(FILES)
 def test_a_name_says_what_it_holds(path: Path) -> None:
-    empty = [f"{name} (line {line})" for name, line in bound_names(parsed(path)) if name in EMPTY_NAMES]
+    empty = empty_names(path)
     assert not empty, f"named after nothing: {', '.join(empty)}"
+
+
+def test_a_name_in_a_program_or_a_builder_says_what_it_holds() -> None:
+    files = [path for path in (ROOT / "scripts").rglob("*") if is_program(path)]
+    files += [path for path in (ROOT / "tests").glob("*.py") if not path.name.startswith("test_")]
+    empty = {path.name: names for path in files if (names := empty_names(path))}
+    assert not empty, f"named after nothing: {empty}"
+
+
+def is_program(path: Path) -> bool:
+    return path.is_file() and (
+        path.suffix == ".py"
+        or (not path.suffix and path.read_text(encoding="utf-8").startswith("#!/usr/bin/env python3"))
+    )

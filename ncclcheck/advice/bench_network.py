@@ -16,6 +16,7 @@ from ncclcheck.advice.trials import may_be_tried
 from ncclcheck.model.bench import Backend, Comparison
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Changes
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
 from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
@@ -249,7 +250,7 @@ def _too_many_ranks(wish: BenchWish, snapshot: Snapshot) -> Missing | None:
         ):
             return Missing(
                 "unsupported",
-                f"{ranks} ranks on {node.host}, which has {gpus} GPU{'s' if gpus != 1 else ''} for them: NCCL takes "
+                f"{ranks} ranks on {node.host}, which has {plural(gpus, 'GPU')} for them: NCCL takes "
                 f"one rank per GPU ({SHARES_GPUS}=1 allows more, from 2.30.3 on)",
             )
     return None

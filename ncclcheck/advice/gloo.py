@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from ncclcheck.advice.networks import Network, network_of
-from ncclcheck.advice.reach import Reach, some_of
+from ncclcheck.advice.reach import Reach
 from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.addresses import names_this_machine
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 from ncclcheck.nccl.job_gpus import gpus_without_nvml
@@ -153,7 +155,7 @@ def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
     if faulty:
         fault, hosts = next(iter(faulty.items()))
         others = sum(len(more) for more in faulty.values()) - len(hosts)
-        return f"on {some_of(hosts)}: {fault}" + (f" (and {others} more nodes)" if others else ""), True
+        return f"on {listed(hosts, 4)}: {fault}" + (f" (and {others} more nodes)" if others else ""), True
     if len({len(binding.places) for binding in bindings.values()}) > 1:
         return "the nodes give Gloo different numbers of interfaces", True
     for place in range(len(next(iter(bindings.values())).places)):
@@ -163,7 +165,7 @@ def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
         failure = reach.failure(places)
         if failure is not None:
             return (
-                f"Gloo would bind {some_of(f'{a}' for _, a in places.values())}; {failure.text}",
+                f"Gloo would bind {listed((f'{a}' for _, a in places.values()), 4)}; {failure.text}",
                 failure.tested,
             )
     return "", True
@@ -184,16 +186,18 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
         for interface in reversed(interfaces)
         for address in interface.addresses
     }
-    local = [_plain(entry) for entry in addresses if _plain(entry) in own or _is_loopback(_plain(entry))]
+    local = [
+        _plain(entry) for entry in addresses if _plain(entry) in own or names_this_machine(_plain(entry))
+    ]
     if not local:
-        listed = some_of(addresses)
-        return Binding(fault=f"the host name {name} means {listed}, which is not an address of this node")
+        means = listed(addresses, 4)
+        return Binding(fault=f"the host name {name} means {means}, which is not an address of this node")
     return _without_loopback(((own.get(local[0], "lo"), local[0]),), f"the host name {name}")
 
 
 def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:
     for _, address in places:
-        if _is_loopback(address):
+        if names_this_machine(address):
             return Binding(places, f"{source} makes Gloo bind {address}, which no other node can reach")
     return Binding(places)
 
@@ -201,10 +205,6 @@ def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Bindi
 def _binds(facts: NodeFacts, name: str | None, place: tuple[str, str]) -> bool:
     binding = gloo_binding(facts, name)
     return not isinstance(binding, Missing) and not binding.fault and binding.places == (place,)
-
-
-def _is_loopback(address: str) -> bool:
-    return address.startswith("127.") or address == "::1"
 
 
 def _plain(address: str) -> str:

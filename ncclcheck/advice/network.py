@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
-from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere, removal_of
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.network import IB, SOCKET
 from ncclcheck.nccl.prediction import Prediction
@@ -38,7 +38,7 @@ def advise_network(
     ]
     if unknown:
         reason = now[unknown[0]].network_reason
-        return None, (f"NCCL: its network on {some_of(unknown)} is {reason or 'not known'}",)
+        return None, (f"NCCL: its network on {listed(unknown, 4)} is {reason or 'not known'}",)
     fallback = None
     for change in _removals(snapshot, present):
         after = predictions(snapshot, merged(base, change))
@@ -88,7 +88,7 @@ def _rule(change: Changes, now: Mapping[str, Prediction], after: Mapping[str, Pr
     ]
     first = now[worse[0]]
     state = "stops" if first.fails else f"uses {first.network}"
-    why = f"NCCL {state} on {some_of(worse)}: {first.network_reason}"
+    why = f"NCCL {state} on {listed(worse, 4)}: {first.network_reason}"
     then = next(iter(after.values()))
     ports = f" with {hca_words(then.hcas)}" if then.hcas else ""
     evidence = f"then every node uses {then.network}, {next(iter(after))}{ports}; {NOT_ASKABLE}: {_SOURCE}"

@@ -10,18 +10,17 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ncclcheck.advice.reach import Reach
-from ncclcheck.checks import addresses
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.measure.links.network_rates import Throughput, summed_up, summed_up_to, transfers
 from ncclcheck.measure.links.slow_parts import SlowestPart, slowest_part
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.formats import addresses
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.candidates import candidate_interfaces
 from ncclcheck.nccl.prediction import MOST_NODES
 
-_NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
 Subnet: TypeAlias = tuple[
     str, int, int
 ]  # family, first and last address: quicker to compare than ipaddress's own
@@ -131,9 +130,7 @@ def rank_of(snapshot: Snapshot, places: dict[str, tuple[str, str]]) -> Rank:
     interfaces = [_interface(node.facts, places[node.host][0]) for node in snapshot.nodes]
     known = [interface for interface in interfaces if interface is not None]
     speeds = [0 if isinstance(interface.speed_mbps, Missing) else interface.speed_mbps for interface in known]
-    is_virtual = len(known) < len(interfaces) or any(
-        interface.kind not in _NETWORK_KINDS for interface in known
-    )
+    is_virtual = len(known) < len(interfaces) or any(not interface.is_hardware for interface in known)
     return Rank(is_virtual, -min(speeds, default=0))
 
 

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from ncclcheck.advice.gloo import GLOO_IFNAME, SOURCE
 from ncclcheck.advice.interface import Decision, decide
-from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import Changes, Rule
 from ncclcheck.advice.sockets import Proposal, Purpose
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.report import Proof
 from ncclcheck.model.snapshot import Node, Snapshot
 
@@ -126,7 +126,9 @@ def _asked(snapshot: Snapshot, proposal: Proposal) -> Fact[tuple[Proof, str]]:
     said = f"NCCL {', '.join(sorted(versions))}, asked with it on {len(asked)} nodes, chose {names}"
     if not unasked:
         return "asked", said
-    rest = f"not asked on {some_of(unasked)}, which have no libnccl: {names} there is our model's prediction"
+    rest = (
+        f"not asked on {listed(unasked, 4)}, which have no libnccl: {names} there is our model's prediction"
+    )
     return "rule", f"{said}; {rest}" if asked else rest
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
 
@@ -80,7 +81,7 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     if snapshot.viewpoint == "one-node":
         return Missing("absent", "the nodes did not meet, so the connections between them were not tested")
     if snapshot.silent:
-        return Missing("absent", f"no results from {some_of(node.host for node in snapshot.silent)}")
+        return Missing("absent", f"no results from {listed((node.host for node in snapshot.silent), 4)}")
     if isinstance(snapshot.probes, Missing):
         return snapshot.probes
     hosts = tuple(dict.fromkeys(node.host for node in snapshot.nodes))
@@ -136,10 +137,3 @@ def _reached(
         if outcome == "ok" and (source, target) in called
     )
     return frozenset(place for place, count in found.items() if count == callers[place[0]])
-
-
-def some_of(names: Iterable[str], limit: int = 4) -> str:
-    """Return the names as prose: all of a few, else the first of many and how many more."""
-    listed = list(dict.fromkeys(names))
-    more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
-    return ", ".join(listed[:limit]) + more

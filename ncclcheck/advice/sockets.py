@@ -9,10 +9,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.advice.networks import Network, network_of
-from ncclcheck.advice.reach import Reach, some_of
+from ncclcheck.advice.reach import Reach
 from ncclcheck.advice.setting import ChosenPlaces, smallest_change
 from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import Prediction, predict
 
@@ -140,7 +141,7 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
     """Return what is wrong with NCCL's present choice; empty where nothing is."""
     failing = [host for host, choice in choices.items() if choice.interface is None]
     if failing:
-        return f"NCCL finds no interface on {some_of(failing)} ({choices[failing[0]].reason})"
+        return f"NCCL finds no interface on {listed(failing, 4)} ({choices[failing[0]].reason})"
     loopbacks = {
         (node.host, interface.name)
         for node, interfaces in snapshot.known("interfaces")
@@ -151,7 +152,7 @@ def fault_of(snapshot: Snapshot, reach: Reach, choices: Mapping[str, Prediction]
     if bound:
         choice = choices[bound[0]]
         address = f"{choice.interface} ({choice.address})"
-        return f"NCCL would bind {address} on {some_of(bound)}, which no other node can reach"
+        return f"NCCL would bind {address} on {listed(bound, 4)}, which no other node can reach"
     places = {host: (choice.interface or "", choice.address or "") for host, choice in choices.items()}
     failure = reach.failure(places)
     if failure and not failure.tested:
@@ -175,5 +176,5 @@ def _why_none(networks: Sequence[Network]) -> str:
     """Return the candidate networks that were tried, each with the first pair that failed on it."""
     if not networks:
         return "No interface is up on every node under a common name or in a common subnet, so nothing is advised"
-    tried = some_of((f"{network.name} ({network.failure})" for network in networks), limit=3)
+    tried = listed((f"{network.name} ({network.failure})" for network in networks), 3)
     return f"No interface is mutually reachable on all nodes, so nothing is advised. Tried: {tried}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ncclcheck.advice.networks import Network
 from ncclcheck.measure.links.network_rates import FASTER, Throughput
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import plural
 
 
 def is_clearly_faster(network: Network, compared: Network) -> bool:
@@ -91,7 +92,7 @@ def why_slow(whose: str, current: Network, better: Network) -> str:
 
 def _measured(throughput: Throughput) -> str:
     limit = ", limited by the CPU" if throughput.cpu_limited else ""
-    count = f"{throughput.transfers} transfer" + ("s" if throughput.transfers != 1 else "")
+    count = plural(throughput.transfers, "transfer")
     return (
         f"{throughput.median:.3g} Gbit/s ({throughput.low:.3g} to {throughput.high:.3g} over {count}{limit})"
     )

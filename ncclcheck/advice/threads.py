@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import Changes, Rule, value_of
 from ncclcheck.advice.setting import everywhere
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.network import SOCKET
 
@@ -37,7 +37,7 @@ def advise_threads(
     if any(link is None or link.kind == "ipoib" or link.driver in _TUNED_BY_NCCL for link in links):
         return None, ()
     slowest = min((_speed(link) for link in links if link is not None), default=0)
-    names = some_of(name for name, _ in places.values())
+    names = listed((name for name, _ in places.values()), 4)
     if slowest < _FAST_MBPS:
         return None, ()
     text = f"NCCL's sockets use one thread and one connection on {names}, which has {slowest / 1000:g} Gbit/s"

@@ -228,7 +228,7 @@ class Running:
 
     def log(self, rank: int) -> str:
         """Return the last 8 KiB that the rank wrote to standard error."""
-        errors = next((w.errors for w in self._workers if w.task.rank == rank), b"")
+        errors = next((worker.errors for worker in self._workers if worker.task.rank == rank), b"")
         return errors[-_STDERR_SHOWN:].decode(errors="replace")
 
     def stop(self, grace_s: float) -> tuple[str, ...]:

@@ -228,9 +228,9 @@ def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
     """Return how long a rank has been without progress; while the group forms, since its last rank came."""
     if state.phase != "joining":
         return state.idle_s
-    if any(rank_state.phase == "starting" for rank_state in states):
+    if any(rank.phase == "starting" for rank in states):
         return 0.0  # it waits for a rank that has a deadline of its own
-    return min(rank_state.idle_s for rank_state in states if rank_state.phase == "joining")
+    return min(rank.idle_s for rank in states if rank.phase == "joining")
 
 
 def _cut_off(states: Sequence[RankState], host_of_address: Mapping[str, str]) -> tuple[RankFailure, ...]:

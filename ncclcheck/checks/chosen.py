@@ -12,7 +12,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.prediction import chosen_interface
+from ncclcheck.nccl.prediction import NEEDED, chosen_interface
 
 
 class Chosen(Struct, frozen=True):
@@ -48,11 +48,16 @@ def not_chosen(snapshot: Snapshot) -> Iterator[NotKnown]:
     yield from not_reported(snapshot)
 
 
+def unread_section(facts: NodeFacts) -> str:
+    """Return the section without which it is not known what NCCL uses, if it could not be read; else nothing."""
+    return next((section for section in NEEDED if isinstance(getattr(facts, section), Missing)), "")
+
+
 @once_per_subject
 def _unknown(snapshot: Snapshot) -> tuple[NotKnown, ...]:
     return tuple(
-        NotKnown(f"which interface NCCL uses is not known ({choice})", (host,))
-        for host, choice in _choices(snapshot)
+        NotKnown(f"which interface NCCL uses is not known ({choice})", (host,), unread_section(node.facts))
+        for node, (host, choice) in zip(snapshot.nodes, _choices(snapshot), strict=True)
         if isinstance(choice, Missing)
     )
 

@@ -32,14 +32,6 @@ from ncclcheck.model.snapshot import Node, Snapshot
 
 NOT_SET = "not set"
 _NUMBERS = re.compile(r"\d+(\.\d+)*", re.ASCII)
-# What a Missing says that nobody tried to read: it does not mean that the thing is not there.
-_NOT_LOOKED_AT = (
-    "not read in this run",
-    "not read",
-    "a recorded tree does not tell",
-    "the library was not asked",
-    "not asked",
-)
 
 
 class Nothing(Struct, frozen=True):
@@ -163,7 +155,7 @@ def _fits(text: str, patterns: Iterable[str]) -> bool:
 
 def is_known_absent(missing: Missing) -> bool:
     """Return True if the fact was looked for and is not there."""
-    return missing.missing == "absent" and missing.detail not in _NOT_LOOKED_AT
+    return missing.missing == "absent" and not missing.is_untried
 
 
 def gpus_of(node: Node) -> Fact[tuple[Gpu, ...]]:

@@ -14,6 +14,7 @@ from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu
 from ncclcheck.model.finding import NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import joined, listed
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.job_gpus import gpus_without_nvml
@@ -82,9 +83,7 @@ def _model(gpu: Gpu) -> str:
 def together(labels: Iterable[str]) -> str:
     """`GPU 1 and GPU 3`; of many the first ones and how many more."""
     unique = list(dict.fromkeys(labels))
-    if len(unique) > _NAMED:
-        return f"{', '.join(unique[:_NAMED])} and {len(unique) - _NAMED} more"
-    return " and ".join((", ".join(unique[:-1]), unique[-1])) if len(unique) > 1 else "".join(unique)
+    return listed(unique, _NAMED) if len(unique) > _NAMED else joined(unique)
 
 
 def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]]]:

@@ -9,6 +9,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.formats.host_ranges import fold_numbered
+from ncclcheck.model.formats.prose import joined, listed
 from ncclcheck.model.snapshot import Snapshot
 
 _LISTED = 3  # so many names are spelled out; more are folded to node[01-08]
@@ -19,7 +20,7 @@ def named(hosts: Iterable[str]) -> str:
     names = list(dict.fromkeys(hosts))
     if len(names) > _LISTED:
         return _folded(names)
-    return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)
+    return joined(names)
 
 
 def _folded(names: list[str]) -> str:
@@ -29,11 +30,11 @@ def _folded(names: list[str]) -> str:
     try:
         return str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
     except NodeSetException:
-        return f"{', '.join(names[:_LISTED])} and {len(names) - _LISTED} more"
+        return listed(names, _LISTED)
 
 
 def verb(subjects: Sized, singular: str, many: str) -> str:
-    """`one` for a single subject, else `many`: "node01 has", "node01 and node02 have"."""
+    """Return `singular` for a single subject, else `many`: "node01 has", "node01 and node02 have"."""
     return singular if len(subjects) == 1 else many
 
 
@@ -52,6 +53,6 @@ def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
 
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:
-    """One NotKnown per node whose `section` of the facts could not be read."""
+    """Yield a NotKnown for each node whose `section` of the facts could not be read."""
     for node, why in snapshot.unread(section):
-        yield NotKnown(f"{section}: {why}", (node.host,))
+        yield NotKnown(f"{section}: {why}", (node.host,), section)

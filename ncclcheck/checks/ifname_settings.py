@@ -7,16 +7,23 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.addresses import is_loopback
+from ncclcheck.checks.chosen import unread_section
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, NodeFacts
 from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
 from ncclcheck.nccl.environment import source_of
-from ncclcheck.nccl.prediction import Prediction, effective_environment, known_version, node_choice, predict
+from ncclcheck.nccl.prediction import (
+    Prediction,
+    effective_environment,
+    known_version,
+    node_choice,
+    predict,
+)
 from ncclcheck.nccl.variables.variables import TABLE
 from ncclcheck.nccl.variables.variables_values import misread
 from ncclcheck.nccl.versions import NEWEST
@@ -85,9 +92,9 @@ def settings_of_ranks(snapshot: Snapshot) -> tuple[IfnameSetting, ...]:
 
 def not_settled(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the nodes where the setting, or what NCCL makes of it, is not known."""
-    for host, setting in _of_nodes(snapshot):
+    for node, (host, setting) in zip(snapshot.nodes, _of_nodes(snapshot), strict=True):
         if isinstance(setting, Missing):
-            yield NotKnown(str(setting), (host,))
+            yield NotKnown(str(setting), (host,), unread_section(node.facts))
     yield from not_reported(snapshot)
 
 

@@ -16,10 +16,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.addresses import network
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Address, Gpu, Interface, NcclChoice, NodeFacts
+from ncclcheck.model.formats.addresses import network
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.gpu import GpuWork
 from ncclcheck.model.hardware import Rdma

@@ -12,6 +12,7 @@ from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
@@ -176,13 +177,6 @@ def has_gpus(facts: NodeFacts) -> bool | None:
 def file_of(port: RdmaPort, name: str) -> str:
     """Return the file of a port in /sys."""
     return f"/sys/class/infiniband/{port.device}/ports/{port.port}/{name}"
-
-
-def listed(names: Iterable[str], most: int = 6) -> str:
-    """Names in one line; of many the first ones and how many more."""
-    unique = list(dict.fromkeys(names))
-    rest = len(unique) - most
-    return ", ".join(unique[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def pieces(found: Iterable[tuple[PortOn, str, str, str]]) -> tuple[Evidence, ...]:

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.hosts import job_size, not_reported
+from ncclcheck.checks.hosts import job_size, not_reported, unread
 from ncclcheck.checks.kinds import one_of_each_kind, without_silent_kinds
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, NotApplicable, NotKnown, Outcome
@@ -149,9 +149,9 @@ def matching(names: Iterable[str], subject: Subject = "nodes") -> frozenset[str]
     codes: set[str] = set()
     for name in names:
         hits = {
-            all_check.code
-            for all_check in all_checks(subject)
-            if all_check.slug == name.lower().replace("_", "-") or all_check.code.startswith(name.upper())
+            candidate.code
+            for candidate in all_checks(subject)
+            if candidate.slug == name.lower().replace("_", "-") or candidate.code.startswith(name.upper())
         }
         if not hits or not name:
             raise UsageError(f"unknown check {name!r}: 'ncclcheck checks' lists codes and slugs")
@@ -168,13 +168,13 @@ def run_checks(snapshot: Snapshot, selection: Selection, subject: Subject = "nod
     ignored, demoted = matching(selection.ignore, subject), matching(selection.demote, subject)
     why = {code: text for name, text in selection.why.items() for code in matching([name], subject)}
     runs = []
-    for all_check in all_checks(subject):
-        if all_check.code in ignored or (chosen is not None and all_check.code not in chosen):
-            reason = why.get(all_check.code, "--ignore") if all_check.code in ignored else "not in --select"
-            runs.append(CheckRun(all_check.code, all_check.slug, all_check.title, "ignored", reason))
+    for candidate in all_checks(subject):
+        if candidate.code in ignored or (chosen is not None and candidate.code not in chosen):
+            reason = why.get(candidate.code, "--ignore") if candidate.code in ignored else "not in --select"
+            runs.append(CheckRun(candidate.code, candidate.slug, candidate.title, "ignored", reason))
         else:
-            run = run_check(all_check, snapshot)
-            runs.append(_demoted(run, why.get(all_check.code, "")) if all_check.code in demoted else run)
+            run = run_check(candidate, snapshot)
+            runs.append(_demoted(run, why.get(candidate.code, "")) if candidate.code in demoted else run)
     return tuple(runs)
 
 
@@ -182,16 +182,9 @@ def run_check(definition: Check, snapshot: Snapshot) -> CheckRun:
     """Return the outcome of one check: found, else unknown, else not applicable, else passed."""
     started = time.perf_counter()
     outcome, reason, findings = _answer(definition, snapshot)
-    return CheckRun(
-        # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
-        definition.code,
-        definition.slug,
-        definition.title,
-        outcome,
-        reason,
-        float(round(time.perf_counter() - started)),
-        findings,
-    )
+    # Whole seconds: what a check of milliseconds took is noise, and would make no two reports of a run equal.
+    seconds = float(round(time.perf_counter() - started))
+    return CheckRun(definition.code, definition.slug, definition.title, outcome, reason, seconds, findings)
 
 
 def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[Finding, ...]]:
@@ -214,8 +207,12 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
         if isinstance(answer, Finding)
     )
     findings = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
-    unknown = [_with_hosts(answer) for answer in answers if isinstance(answer, NotKnown)]
-    unknown += _missing_sections(definition, snapshot)
+    not_known = [
+        answer
+        for answer in answers
+        if isinstance(answer, NotKnown) and answer.section not in definition.needs
+    ]
+    unknown = [_with_hosts(answer) for answer in (*not_known, *_missing_sections(definition, snapshot))]
     if findings:
         return "found", "; ".join(unknown), findings
     if unknown:
@@ -252,16 +249,12 @@ def _with_hosts(answer: NotKnown) -> str:
     return f"{','.join(answer.hosts)}: {answer.reason}" if answer.hosts else answer.reason
 
 
-def _missing_sections(definition: Check, snapshot: Snapshot) -> list[str]:
+def _missing_sections(definition: Check, snapshot: Snapshot) -> list[NotKnown]:
     if definition.subject != "nodes":
         return []
     if not snapshot.nodes:
-        return ["no node reported"]
-    return [
-        f"{section} of {node.host}: {why}"
-        for section in definition.needs
-        for node, why in snapshot.unread(section)
-    ]
+        return [NotKnown("no node reported")]
+    return [answer for section in definition.needs for answer in unread(snapshot, section)]
 
 
 def _demoted(run: CheckRun, why: str) -> CheckRun:

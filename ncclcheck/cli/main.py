@@ -32,9 +32,9 @@ from ncclcheck.cli.dead_home import import_beside_a_dead_home
 from ncclcheck.cli.usage import CommandGroup, one_sentence
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.model.errors import NcclcheckError
+from ncclcheck.model.exit_code import BUG, INTERRUPTED, USAGE
 from ncclcheck.timeouts import ERROR_LINE_S
 
-USAGE, BUG, INTERRUPTED = 2, 70, 130
 # Facts are trees of millions of objects without a cycle. By default the collector walks them again and again, which
 # takes as long as the checks of thousands of nodes.
 _COLLECTED_EACH = (50_000, 20, 100)

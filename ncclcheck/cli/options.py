@@ -10,16 +10,12 @@ import click
 from ncclcheck import timeouts
 from ncclcheck.cli.completion import check_names, dtypes, ops, sizes
 from ncclcheck.cli.values import FileName, NameList, Seconds, WholeNumber
+from ncclcheck.model.formats.choices import FAIL_ON, HOST_ORDERS, NODE_LISTS, PROTOCOLS, SCREEN_FORMATS
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
 
 MOST_NODES = 65536
-# As in report.formats and report.node_lists, which --help need not import.
-SCREEN_FORMATS = ("text", "json", "junit", "md", "github")
-PROTOCOLS = ("npd", "nagios")
-NODE_LISTS = ("exclude", "hosts", "hostfile", "drain-slurm", "cordon")
-HOST_ORDERS = ("hostfile", "slurm-tree", "slurm-block", "labels")  # as in report.matrix.host_orders
 
 
 def _all(decorators: Sequence[Decorator]) -> Decorator:
@@ -130,7 +126,7 @@ _expectations = _all(
         ),
         click.option(
             "--fail-on",
-            type=click.Choice(["error", "warning", "never"], case_sensitive=False),
+            type=click.Choice(FAIL_ON, case_sensitive=False),
             help="Lowest severity that makes the exit code 1.  [error]",
         ),
     ]

@@ -100,19 +100,25 @@ def announce_self(
     )
 
 
-class FirstNode(Struct, frozen=True, forbid_unknown_fields=True):
-    """What node 0, or the head node in its place, says about the store at the master address."""
+class FirstNode(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What node 0, or the head node in its place, says about the store at the master address.
+
+    `has_failed`: a bug in ncclcheck ended it there.
+    """
 
     schema_version: str
     tool_version: str
     serving: bool
     detail: str
+    has_failed: bool = False
 
 
-def tell_of_first_node(store: Store, *, serving: bool, detail: str) -> Missing | None:
+def tell_of_first_node(
+    store: Store, *, serving: bool, detail: str, has_failed: bool = False
+) -> Missing | None:
     """Tell the others whether the master address is worth waiting for."""
     return store.set_document(
-        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000]))
+        keys.FIRST_NODE, encode(FirstNode(SCHEMA, TOOL_VERSION, serving, detail[:1000], has_failed))
     )
 
 

@@ -17,6 +17,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.launch.by_hosts import Process, missing_ranks
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.launch import Launch
 
 T = TypeVar("T")
@@ -93,7 +94,7 @@ def _whom(missing: set[int], launch: Launch, arrived: int) -> str:
 
 
 def _ranks(missing: set[int], launch: Launch) -> str:
-    return f"{'node rank' if launch.told == 'place' else 'rank'} {_few(missing)}"
+    return f"{'node rank' if launch.told == 'place' else 'rank'} {listed(sorted(missing), MOST_SHOWN)}"
 
 
 def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
@@ -149,11 +150,6 @@ def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
     if launch.told != "place":
         return missing_ranks(processes_of(dict(enumerate(hellos))).values())
     return set(range(launch.nnodes)) - {hello.launch.node_rank for hello in hellos if hello.launch.is_agent}
-
-
-def _few(ranks: set[int]) -> str:
-    shown = ", ".join(str(rank) for rank in sorted(ranks)[:MOST_SHOWN])
-    return f"{shown} and {len(ranks) - MOST_SHOWN} more" if len(ranks) > MOST_SHOWN else shown
 
 
 def _why_silent(missing: set[int], launch: Launch) -> list[str]:

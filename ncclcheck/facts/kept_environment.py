@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
 from ncclcheck.launch.launcher_registry import tells_a_place
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 
 # What every job may set. What launchers set is in their own records (ncclcheck/launch/launchers).
 _PREFIXES = (

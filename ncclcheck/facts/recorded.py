@@ -10,10 +10,9 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.facts.network.names import printable_name
 from ncclcheck.facts.node_facts import read_all
-from ncclcheck.facts.section import NOT_IN_A_TREE
 from ncclcheck.facts.section_registry import all_sections
 from ncclcheck.facts.tree import machine
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Missing
 from ncclcheck.model.facts import NodeFacts
 
 _OF_A_RUN = ("launch", "routes", "software", "code", "master")

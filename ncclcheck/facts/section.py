@@ -16,7 +16,6 @@ from ncclcheck.model.launch import Launch
 if TYPE_CHECKING:
     from ncclcheck.facts.nccl.nccl_choice import Inquire
 
-NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
 # A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
 
 

@@ -48,11 +48,6 @@ def _gpus(node: Node) -> int:
     return 0 if isinstance(count, Missing) or gpus.missing != "absent" else count
 
 
-def counted(number: int, word: str) -> str:
-    """`1 rank`, `8 ranks`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"
-
-
 def hosts_of_ranks(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
     """Return the host of each rank of the job, from 0 on; Missing where a rank's host is not known.
 

@@ -19,6 +19,21 @@ class Missing(Struct, frozen=True, forbid_unknown_fields=True):
     def __str__(self) -> str:
         return f"{self.missing}: {self.detail}" if self.detail else self.missing
 
+    @property
+    def is_untried(self) -> bool:
+        """Whether nobody tried to read it, so that it may well be there."""
+        return self in _UNTRIED
+
+
+# What nobody tried to read. The JSON has no kind of its own for it, so that these values are it, and no others.
+NOT_READ = Missing("absent", "not read in this run")
+NOT_TOLD = Missing("absent", "not read")
+NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
+NOT_ASKED = Missing("absent", "not asked")
+LIBRARY_NOT_ASKED = Missing("absent", "the library was not asked")
+LOADER_NOT_ASKED = Missing("absent", "not asked of the loader")
+_UNTRIED = frozenset({NOT_READ, NOT_TOLD, NOT_IN_A_TREE, NOT_ASKED, LIBRARY_NOT_ASKED, LOADER_NOT_ASKED})
+
 
 T = TypeVar("T")
 

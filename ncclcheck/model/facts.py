@@ -8,8 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.checkpoints import CheckpointFolder
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_READ, Fact
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import (
     Kernel,
@@ -22,12 +21,12 @@ from ncclcheck.model.hardware import (
     TunerPlugin,
 )
 from ncclcheck.model.image import Image
+from ncclcheck.model.job.checkpoints import CheckpointFolder
 from ncclcheck.model.launch import Launch
-
-NOT_READ = Missing("absent", "not read in this run")
 
 InterfaceKind: TypeAlias = Literal["physical", "ipoib", "loopback", "bond", "bridge", "vlan", "virtual"]
 Family: TypeAlias = Literal["inet", "inet6"]
+_HARDWARE: tuple[InterfaceKind, ...] = ("physical", "ipoib", "bond", "vlan")
 
 
 class Address(Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +70,11 @@ class Interface(Struct, frozen=True, forbid_unknown_fields=True):
         if self.running is None:
             is_operational = "up" in self.flags and self.operstate in ("up", "unknown")
             force_setattr(self, "running", is_operational or "running" in self.flags)
+
+    @property
+    def is_hardware(self) -> bool:
+        """Whether a network card is behind it, alone, in a bond or under a VLAN."""
+        return self.kind in _HARDWARE
 
 
 class Route(Struct, frozen=True, forbid_unknown_fields=True):

@@ -43,10 +43,15 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NotKnown(Struct, frozen=True):
-    """Yielded by a check that could not tell: its outcome is then unknown, never passed."""
+    """Yielded by a check that could not tell: its outcome is then unknown, never passed.
+
+    `section`: the section of the hosts' facts that could not be read, if that alone is why. The registry says so itself
+    of the sections that a check needs.
+    """
 
     reason: str
     hosts: tuple[str, ...] = ()
+    section: str = ""
 
 
 class NotApplicable(Struct, frozen=True):

@@ -6,9 +6,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.model.fact import Fact, Missing
-
-UNREAD = Missing("absent", "not read in this run")
+from ncclcheck.model.fact import NOT_READ, Fact
 
 RecoveryAction: TypeAlias = Literal[
     "none",
@@ -25,6 +23,7 @@ FabricHealth: TypeAlias = Literal["not-supported", "healthy", "unhealthy", "limi
 ComputeMode: TypeAlias = Literal["default", "exclusive-thread", "prohibited", "exclusive-process"]
 WorkOutcome: TypeAlias = Literal["ok", "wrong-result", "failed", "hung"]
 LogSource: TypeAlias = Literal["Xid", "SXid"]
+OPENING_STAGE = "open the GPU"  # of GpuWork.detail: the stage in which a GPU that nobody used is started
 
 
 class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +34,7 @@ class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
 
     pid: int
     used_bytes: Fact[int]
-    name: Fact[str] = UNREAD
+    name: Fact[str] = NOT_READ
     own: bool = False
 
 
@@ -62,8 +61,8 @@ class Fabric(Struct, frozen=True, forbid_unknown_fields=True):
 
     state: FabricState
     status: int
-    health: Fact[FabricHealth] = UNREAD
-    bandwidth_degraded: Fact[bool] = UNREAD
+    health: Fact[FabricHealth] = NOT_READ
+    bandwidth_degraded: Fact[bool] = NOT_READ
     domain: str = ""
 
 
@@ -75,32 +74,32 @@ class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
     driver reserves, where the driver tells them apart. `slowdowns`: NVML's clock event reasons, in its words.
     """
 
-    memory_used_bytes: Fact[int] = UNREAD
-    processes: Fact[tuple[GpuProcess, ...]] = UNREAD
-    ecc: Fact[bool] = UNREAD
-    ecc_uncorrected_volatile: Fact[int] = UNREAD
-    ecc_uncorrected_aggregate: Fact[int] = UNREAD
-    remap_pending: Fact[bool] = UNREAD
-    remap_failed: Fact[bool] = UNREAD
-    recovery_action: Fact[RecoveryAction] = UNREAD
-    slowdowns: Fact[tuple[str, ...]] = UNREAD
-    sm_clock_mhz: Fact[int] = UNREAD
-    max_sm_clock_mhz: Fact[int] = UNREAD
-    power_w: Fact[float] = UNREAD
-    power_limit_w: Fact[float] = UNREAD
-    temperature_c: Fact[int] = UNREAD
-    busy_percent: Fact[int] = UNREAD  # of the last second at most, some kernel ran
-    mig: Fact[bool] = UNREAD
-    persistence: Fact[bool] = UNREAD
-    compute_mode: Fact[ComputeMode] = UNREAD
-    compute_capability: Fact[str] = UNREAD  # 9.0
-    pcie_generation: Fact[int] = UNREAD
-    pcie_width: Fact[int] = UNREAD
-    max_pcie_generation: Fact[int] = UNREAD  # of the device in this slot
-    max_pcie_width: Fact[int] = UNREAD
-    nvlinks: Fact[tuple[NvLink, ...]] = UNREAD  # empty: this GPU has none
-    fabric: Fact[Fabric] = UNREAD
-    peers: Fact[tuple[PeerAccess, ...]] = UNREAD
+    memory_used_bytes: Fact[int] = NOT_READ
+    processes: Fact[tuple[GpuProcess, ...]] = NOT_READ
+    ecc: Fact[bool] = NOT_READ
+    ecc_uncorrected_volatile: Fact[int] = NOT_READ
+    ecc_uncorrected_aggregate: Fact[int] = NOT_READ
+    remap_pending: Fact[bool] = NOT_READ
+    remap_failed: Fact[bool] = NOT_READ
+    recovery_action: Fact[RecoveryAction] = NOT_READ
+    slowdowns: Fact[tuple[str, ...]] = NOT_READ
+    sm_clock_mhz: Fact[int] = NOT_READ
+    max_sm_clock_mhz: Fact[int] = NOT_READ
+    power_w: Fact[float] = NOT_READ
+    power_limit_w: Fact[float] = NOT_READ
+    temperature_c: Fact[int] = NOT_READ
+    busy_percent: Fact[int] = NOT_READ  # of the last second at most, some kernel ran
+    mig: Fact[bool] = NOT_READ
+    persistence: Fact[bool] = NOT_READ
+    compute_mode: Fact[ComputeMode] = NOT_READ
+    compute_capability: Fact[str] = NOT_READ  # 9.0
+    pcie_generation: Fact[int] = NOT_READ
+    pcie_width: Fact[int] = NOT_READ
+    max_pcie_generation: Fact[int] = NOT_READ  # of the device in this slot
+    max_pcie_width: Fact[int] = NOT_READ
+    nvlinks: Fact[tuple[NvLink, ...]] = NOT_READ  # empty: this GPU has none
+    fabric: Fact[Fabric] = NOT_READ
+    peers: Fact[tuple[PeerAccess, ...]] = NOT_READ
 
 
 class GpuDriver(Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,7 +115,7 @@ class GpuDriver(Struct, frozen=True, forbid_unknown_fields=True):
     stuck_call: str = ""
     stuck_why: str = ""
     imex_channels: Fact[tuple[int, ...]] = (
-        UNREAD  # /dev/nvidia-caps-imex-channels; empty: none may be used here
+        NOT_READ  # /dev/nvidia-caps-imex-channels; empty: none may be used here
     )
 
 
@@ -150,7 +149,7 @@ class TorchGpus(Struct, frozen=True, forbid_unknown_fields=True):
 
     count: Fact[int]
     architectures: Fact[tuple[str, ...]]  # sm_80, compute_90
-    nccl: Fact[str] = UNREAD
+    nccl: Fact[str] = NOT_READ
 
 
 class GpuWork(Struct, frozen=True, forbid_unknown_fields=True):

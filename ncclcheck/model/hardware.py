@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ncclcheck.model.fact import Fact, Missing
-
-NOT_TOLD = Missing("absent", "not read")
+from ncclcheck.model.fact import NOT_TOLD, Fact
 
 
 class Gid(Struct, frozen=True, forbid_unknown_fields=True):

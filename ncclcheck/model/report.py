@@ -17,15 +17,25 @@ from ncclcheck.model.benchmarks.op import Op
 from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.benchmarks.trials import Race, Trial
 from ncclcheck.model.events import LogFile
+from ncclcheck.model.exit_code import BENCH, BUG, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, Outcome
+from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.hardware import GpuNic, HcaChoice
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.snapshot import Coverage, Probe
 
 SCHEMA_VERSION = "1"
 Status: TypeAlias = Literal["pass", "fail", "unknown", "error"]
+STATUS_OF: dict[int, Status] = {
+    PASS: "pass",
+    FOUND: "fail",
+    BENCH: "fail",
+    UNKNOWN: "unknown",
+    INTERRUPTED: "unknown",
+    BUG: "error",
+}
 Proof: TypeAlias = Literal["measured", "asked", "rule"]
 
 
@@ -45,7 +55,7 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True):
     status: Status
     exit_code: int
     reasons: tuple[str, ...]
-    fail_on: Literal["error", "warning", "never"] = "error"
+    fail_on: FailOn = "error"
     required: tuple[str, ...] = ()
 
 

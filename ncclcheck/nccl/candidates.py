@@ -11,7 +11,6 @@ from ncclcheck.nccl import socket_interface
 from ncclcheck.nccl.prediction import MOST_NODES, chosen_interface, effective_environment
 
 MAX_CANDIDATES = 8
-_NETWORK_KINDS = ("physical", "ipoib", "bond", "vlan")
 
 
 def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
@@ -37,7 +36,7 @@ def _candidates(node: SameObject[NodeFacts]) -> tuple[tuple[str, str], ...]:
         if addresses:
             name, address = chosen_pair
             is_chosen = interface.name == name
-            rank = (not is_chosen, interface.kind not in _NETWORK_KINDS)
+            rank = (not is_chosen, not interface.is_hardware)
             found.append(
                 (rank, (interface.name, address if is_chosen and address in addresses else addresses[0]))
             )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_ASKED, Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NodeFacts
 from ncclcheck.nccl import changes
 from ncclcheck.nccl.alike import once_per_kind
 from ncclcheck.nccl.prediction import Prediction, node_choice, predict, predict_without_interface
 
 NO_ADDRESSES = Missing("absent", "the facts hold no addresses")
-_NOT_ASKED = Missing("absent", "not asked")
 
 
 def explain(facts: NodeFacts, version: str | None = None) -> Fact[Prediction]:
@@ -62,7 +61,7 @@ def _completed(facts: NodeFacts) -> tuple[NodeFacts, str]:
     """Return the facts with no variables set where a recorded machine has none, and what to add to the reason."""
     assumed = []
     if isinstance(facts.nccl, Missing) and facts.nccl.missing == "absent":
-        facts = replace(facts, nccl=NcclChoice(_NOT_ASKED, (), home_set=True))
+        facts = replace(facts, nccl=NcclChoice(NOT_ASKED, (), home_set=True))
         assumed.append("there is no nccl.conf")
     if isinstance(facts.environment, Missing) and facts.environment.missing == "absent":
         facts = replace(facts, environment={})

@@ -123,9 +123,7 @@ def _ib(around: Surroundings, environment: Mapping[str, str], version: str) -> _
 
 def is_unloadable(library: Fact[str]) -> bool:
     """Return True if libibverbs could not be loaded; on a recorded tree nothing was tried."""
-    if not isinstance(library, Missing) or library.detail.startswith("not "):
-        return False
-    return library.missing in {"absent", "error"}
+    return isinstance(library, Missing) and library.missing in {"absent", "error"} and not library.is_untried
 
 
 def _ib_ports(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Offer:

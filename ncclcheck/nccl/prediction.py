@@ -21,6 +21,7 @@ from ncclcheck.nccl.socket_interface import Choice
 from ncclcheck.nccl.transport import Transport, choose_transport
 
 MOST_NODES = 1 << 15  # whose choices are remembered
+NEEDED = ("nccl", "environment", "interfaces")  # sections of the facts
 
 
 class Prediction(Struct, frozen=True):
@@ -323,7 +324,7 @@ def _resolved(facts: NodeFacts) -> dict[str, str]:
 
 
 def _missing_section(facts: NodeFacts) -> Missing | None:
-    for section in ("nccl", "environment", "interfaces"):
+    for section in NEEDED:
         value = getattr(facts, section)
         if isinstance(value, Missing):
             return Missing(value.missing, f"{section} of the node: {value.detail or 'not known'}")

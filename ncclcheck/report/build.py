@@ -14,6 +14,7 @@ from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.benchmarks.isolation import PairIsolation
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
+from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.report import (
     SCHEMA_VERSION,
     Advice,
@@ -28,7 +29,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
-from ncclcheck.report.exit_code import FailOn, verdict
+from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.soak.soak_not_done import soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
 
@@ -253,8 +254,7 @@ def _node_entries(snapshot: Snapshot) -> tuple[NodeEntry, ...]:
 
 
 def _check_entry(run: CheckRun) -> CheckEntry:
-    # Hundredths: what a check of milliseconds took is noise, and noise would make no two reports equal.
-    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, round(run.seconds, 2))
+    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, run.seconds)
 
 
 def _worst_first(findings: Iterable[Finding]) -> list[Finding]:

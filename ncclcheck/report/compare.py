@@ -16,10 +16,10 @@ from ncclcheck.measure.baseline import Compared, baseline_point
 from ncclcheck.measure.baseline import compare as compare_points
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.finding import SEVERITIES, Severity
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import BenchReport, Report, Status
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.compare_values import ValueChange, value_changes
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.gate import is_counted
 from ncclcheck.report.text.fold import fold_hosts
 

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, TypeAlias
 
+from ncclcheck.model.exit_code import BENCH, BUG, FIRST_WINS, FOUND, INTERRUPTED, PASS, UNKNOWN
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding
-from ncclcheck.model.report import Status, Verdict
+from ncclcheck.model.formats.choices import FailOn
+from ncclcheck.model.formats.prose import listed, plural
+from ncclcheck.model.report import STATUS_OF, Verdict
 from ncclcheck.report.text.fold import fold_hosts
 
-FailOn: TypeAlias = Literal["error", "warning", "never"]
-
-PASS, FOUND, USAGE, UNKNOWN, BENCH, BUG, INTERRUPTED = 0, 1, 2, 3, 4, 70, 130
-_FIRST_WINS = (BUG, INTERRUPTED, FOUND, BENCH, UNKNOWN)
-_STATUS: dict[int, Status] = {
-    PASS: "pass",
-    FOUND: "fail",
-    BENCH: "fail",
-    UNKNOWN: "unknown",
-    INTERRUPTED: "unknown",
-    BUG: "error",
-}
 _BENCH_CODES = "NC8"
 _WITHOUT_TRAFFIC = ("NC830", "NC831")  # arithmetic on the sizes of --mesh
 _RAN = ("passed", "found")
@@ -53,9 +43,9 @@ def verdict(
     reasons += [(UNKNOWN, reason) for reason in (*_silence(silent), *_undone(runs, required), *not_done)]
     if not reasons:
         return Verdict("pass", PASS, (_nothing_found(runs, fail_on),))
-    reasons.sort(key=lambda reason: _FIRST_WINS.index(reason[0]))
+    reasons.sort(key=lambda reason: FIRST_WINS.index(reason[0]))
     code = reasons[0][0]
-    return Verdict(_STATUS[code], code, tuple(text for _, text in reasons))
+    return Verdict(STATUS_OF[code], code, tuple(text for _, text in reasons))
 
 
 def _gate(runs: Sequence[CheckRun], fail_on: FailOn) -> Iterable[tuple[int, str]]:
@@ -85,8 +75,7 @@ def _named(findings: Sequence[Finding]) -> str:
     for finding in sorted(findings, key=lambda found: SEVERITIES.index(found.severity)):
         hosts_of.setdefault(finding.slug, []).extend(finding.hosts)
     names = [f"{slug} on {fold_hosts(hosts)}" if hosts else slug for slug, hosts in hosts_of.items()]
-    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
-    return ", ".join(names[:_MOST_NAMED] + more)
+    return listed(names, _MOST_NAMED, last=", ")
 
 
 def _silence(silent: Sequence[str]) -> Iterable[str]:
@@ -117,8 +106,3 @@ def _nothing_found(runs: Sequence[CheckRun], fail_on: FailOn) -> str:
         "never": "findings do not count (--fail-on never)",
     }
     return f"{gate[fail_on]}: {passed} passed{rest}"
-
-
-def plural(count: int, noun: str) -> str:
-    """`1 node`, `2 nodes`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

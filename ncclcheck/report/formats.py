@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
+from ncclcheck.model.formats.choices import (
+    HOST_ORDERS,
+    NODE_LISTS,
+    PROTOCOLS,
+    FileFormat,
+    HostOrder,
+    NodeList,
+    Protocol,
+    ReportFormat,
+)
 from ncclcheck.model.report import Report
 from ncclcheck.report.document import json_parts, to_json
-from ncclcheck.report.fleet.status_line import PROTOCOLS, Protocol, status_line
-from ncclcheck.report.matrix.host_orders import HOST_ORDERS, HostOrder, host_order
-from ncclcheck.report.node_lists import NODE_LISTS, NodeList, node_list
+from ncclcheck.report.fleet.status_line import status_line
+from ncclcheck.report.matrix.host_orders import host_order
+from ncclcheck.report.node_lists import node_list
 from ncclcheck.report.text.terminal import render
 
-Format: TypeAlias = Literal["text", "json", "junit", "md", "github", "html", "prom", "csv"]
-ScreenFormat: TypeAlias = "Format | NodeList | HostOrder | Protocol"  # of standard output
+Format: TypeAlias = ReportFormat | FileFormat
+ScreenFormat: TypeAlias = Format | NodeList | HostOrder | Protocol
 SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".xml": "junit",
@@ -26,7 +36,6 @@ WITH_TABLES: dict[str, Format] = {
     **SUFFIXES,
     ".csv": "csv",
 }  # of `matrix`: its pairs; of `bench --try`: rows for a tuner
-SCREEN_FORMATS = ("text", "json", "junit", "md", "github")  # of standard output; a page of 5 MB is for a file
 
 
 def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.gate import CheckCase, check_cases
 from ncclcheck.report.text.findings_text import merged_findings, one_finding
 from ncclcheck.report.text.fold import fold_hosts

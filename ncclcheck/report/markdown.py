@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.bench import Point
 from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import NcclEntry, Report, Used
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
 from ncclcheck.report.shell import comment, export
 from ncclcheck.report.text.bench_text import (

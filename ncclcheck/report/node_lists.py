@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import Literal, TypeAlias, get_args
 
 from ncclcheck.model.benchmarks.isolation import BadNode
+from ncclcheck.model.formats.choices import NodeList
 from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.report import Report
 from ncclcheck.report.text.fold import fold_hosts
 
-NodeList: TypeAlias = Literal["exclude", "hosts", "hostfile", "drain-slurm", "cordon"]
-NODE_LISTS: tuple[NodeList, ...] = get_args(NodeList)
 LEFT_OUT = "# a node is left out: what it calls itself is no host name"
 _WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 

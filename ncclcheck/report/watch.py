@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 import ncclcheck
+from ncclcheck.model.exit_code import FOUND, PASS
 from ncclcheck.model.finding import CheckRun
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import SCHEMA_VERSION, Advice, CheckEntry, Report, Tool, Verdict
 
-PASS, FOUND = 0, 1
 NOTHING_FOUND = "nothing was found"
 
 

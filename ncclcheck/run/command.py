@@ -21,7 +21,7 @@ from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Launch
-from ncclcheck.model.report import Verdict
+from ncclcheck.model.report import STATUS_OF, Verdict
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.judge import RunClock, judge, save, start_clock
@@ -135,5 +135,5 @@ def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted
 
 
 def _same(own: Verdict, told: Finish) -> Verdict:
-    status = {0: "pass", 1: "fail", 4: "fail", 3: "unknown"}.get(told.exit_code, "error")
+    status = STATUS_OF.get(told.exit_code, "error")
     return replace(own, status=status, exit_code=told.exit_code, reasons=told.reasons)

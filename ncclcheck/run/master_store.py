@@ -15,6 +15,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory_guard import guard_memory
 from ncclcheck.exchange.store.opening import hands_over, loaded_torch, serve, serve_with_key, torch_word
+from ncclcheck.exchange.store.torch_versions import says_port_in_use
 from ncclcheck.facts.host.open_files import raise_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import hanging_files, hangs_text
@@ -78,7 +79,7 @@ def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
 
 
 def _outcome_of(failed: Missing) -> MasterOutcome:
-    return "port-in-use" if "EADDRINUSE" in failed.detail or "in use" in failed.detail else "filtered"
+    return "port-in-use" if says_port_in_use(failed.detail) else "filtered"
 
 
 def search_of(context: Context) -> MasterSearch:

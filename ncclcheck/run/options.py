@@ -15,13 +15,13 @@ from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.mesh import Mesh
+from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.timeouts import JOIN_TIMEOUT_S, PREFLIGHT_TIMEOUT_S
 
 Command: TypeAlias = Literal["preflight", "bench", "run", "isolate", "matrix", "soak", "node"]
-FailOn: TypeAlias = Literal["error", "warning", "never"]
 
 
 class HeadRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -191,7 +191,12 @@ def replay_to_all_nodes(field: Field) -> None:
     """Send again what members sent in this run, to each of them."""
     threading.Thread(target=captured, args=(field,), daemon=True).start()
     fields = [Field(node, field.third, field.folder, field.nodes) for node in field.nodes]
-    again(lambda: [replay(node) for node in fields] and None, threads=2, pause_s=0.05)
+
+    def replay_all() -> None:
+        for node in fields:
+            replay(node)
+
+    again(replay_all, threads=2, pause_s=0.05)
 
 
 @attack

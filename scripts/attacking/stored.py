@@ -8,7 +8,7 @@ import os
 import socket
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -47,6 +47,12 @@ def put(store: Any, key: str, document: Any) -> None:
     store.set(PREFIX + key, "1")
 
 
+def put_all(store: Any, documents: Mapping[str, Any]) -> None:
+    """Put each document at its key."""
+    for key, document in documents.items():
+        put(store, key, document)
+
+
 def hello(host: str, rank: int) -> dict[str, Any]:
     """Return a hello of a node that is not one."""
     launch = {
@@ -58,9 +64,7 @@ def hello(host: str, rank: int) -> dict[str, Any]:
 
 def _documents(name: str, documents: dict[str, Any]) -> None:
     def run(field: Field) -> None:
-        in_store(
-            field, lambda store: [put(store, key, document) for key, document in documents.items()] and None
-        )
+        in_store(field, lambda store: put_all(store, documents))
 
     ATTACKS[name] = run
 
@@ -99,7 +103,7 @@ def forged_reach_order(field: Field) -> None:
     third = {"interface": "eth0", "address": field.third, "port": THIRD_PORT}
     peers = [{"ticket": ticket, "host": f"node{ticket}", "targets": [third]} for ticket in (1, 2, 3)]
     order = _order(type="reach", peers=peers, targets_of={"1": [2], "2": [3], "3": [1]}, deadline_s=10.0)
-    in_store(field, lambda store: [put(store, key, order) for key in _STEPS[:3]] and None)
+    in_store(field, lambda store: put_all(store, dict.fromkeys(_STEPS[:3], order)))
 
 
 _documents("forged-hello-of-another", {f"hello/{ticket}": hello("evil", ticket - 1) for ticket in (2, 3)})
@@ -276,10 +280,8 @@ _calls(
 @attack
 def packed_bombs(field: Field) -> None:
     """Write what unpacks to 300 MB in the place of facts, answers and orders."""
-    bomb = zlib.compress(bytes(300 << 20))
-    in_store(
-        field, lambda store: [put(store, key, bomb) for key in ("facts/2", *_ANSWERS, *_STEPS[:4])] and None
-    )
+    bombs = dict.fromkeys(("facts/2", *_ANSWERS, *_STEPS[:4]), zlib.compress(bytes(300 << 20)))
+    in_store(field, lambda store: put_all(store, bombs))
 
 
 @attack

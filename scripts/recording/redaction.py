@@ -62,7 +62,7 @@ class Redaction(Struct, frozen=True):
         kept = max((net.prefixlen for net in _KEPT if address in net), default=0)
         width = address.max_prefixlen
         turned = self._turned(int(address), width, kept)
-        if width > 32 and kept == 64:  # noqa: PLR2004 - link-local: the rest names a card
+        if width > 32 and kept == 64:
             turned = int(address) & ~_LOWER_HALF | self._turned(int(address) & _LOWER_HALF, 64, _OUI_BITS)
         return str(type(address)(turned))
 
@@ -108,8 +108,8 @@ class Redaction(Struct, frozen=True):
         """Return the same signs at the same places, with other hexadecimal digits; of a MAC address the maker stays."""
         digits = re.sub(r"[^0-9a-fA-F]", "", text).lower()
         kept = digits[: _OUI_BITS // 4] if kind == "mac" else ""
-        other = iter(kept + self._digest(kind, digits)[: len(digits) - len(kept)])
-        return "".join(next(other) if letter not in ":-" else letter for letter in text)
+        replacements = iter(kept + self._digest(kind, digits)[: len(digits) - len(kept)])
+        return "".join(next(replacements) if letter not in ":-" else letter for letter in text)
 
     def _turned(self, number: int, width: int, kept: int) -> int:
         turned = number

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.advice.reach import Failure, Reach, read_reach, some_of
+from ncclcheck.advice.reach import Failure, Reach, read_reach
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Coverage, Probe, ProbeOutcome, Snapshot
 from tests.advice.clusters import two_networks, with_probes
@@ -113,10 +113,3 @@ def test_a_sample_that_left_a_node_out_proves_nothing() -> None:
     assert isinstance(read_reach(sample), Missing)
     sample = ring(two_networks(3), ("node01", "node02"), ("node02", "node01"))
     assert read_reach(sample) == Missing("absent", "2 of 3 planned pairs were tried")
-
-
-def test_many_names_are_cut_and_counted_once_each() -> None:
-    assert some_of([]) == ""
-    assert some_of("abcd") == "a, b, c, d"
-    assert some_of("aabbccddeef") == "a, b, c, d and 2 more"
-    assert some_of("abc", limit=1) == "a and 2 more"

@@ -40,12 +40,12 @@ def fact_paths(value: object, before: Path = ()) -> Iterator[Path]:
     if not isinstance(value, Struct):
         return
     for name, hint in get_type_hints(type(value)).items():
-        one = getattr(value, name)
-        if isinstance(one, Missing):
+        fact = getattr(value, name)
+        if isinstance(fact, Missing):
             continue
         if Missing in get_args(hint) or (isinstance(hint, type) and issubclass(hint, Fact)):
             yield (*before, name)
-        yield from fact_paths(one, (*before, name))
+        yield from fact_paths(fact, (*before, name))
 
 
 def put(value: Any, path: Path, new: object) -> Any:

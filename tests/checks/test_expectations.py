@@ -19,8 +19,7 @@ from ncclcheck.checks.expectations import (
     unexpected,
 )
 from ncclcheck.checks.registry import all_checks
-from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import NOT_READ
+from ncclcheck.model.fact import NOT_READ, Missing
 from ncclcheck.model.finding import NotApplicable
 from ncclcheck.model.policy.expected import Expectation, Number, Presence, Subnet, Text, VersionRange
 from ncclcheck.model.policy.policy_values import COUNTS, SECTIONS

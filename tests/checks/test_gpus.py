@@ -57,11 +57,11 @@ def test_how_a_check_ends() -> None:
     assert list(closing(cluster(2), True, "x")) == []
     assert list(closing(cluster(2), False, "has links")) == [NotApplicable("no GPU has links")]
     bare = with_facts(cluster(2), "node02", gpus=ABSENT)
-    assert list(closing(bare, True, "x")) == [NotKnown(f"gpus: {ABSENT}", ("node02",))]
+    assert list(closing(bare, True, "x")) == [NotKnown(f"gpus: {ABSENT}", ("node02",), "gpus")]
     assert no_driver(bare) == ("node02",)
     assert list(closing(with_facts(bare, "node01", gpus=GONE), True, "x")) == [
-        NotKnown(f"gpus: {GONE}", ("node01",)),
-        NotKnown(f"gpus: {ABSENT}", ("node02",)),
+        NotKnown(f"gpus: {GONE}", ("node01",), "gpus"),
+        NotKnown(f"gpus: {ABSENT}", ("node02",), "gpus"),
     ]
     nowhere = everywhere(bare, gpus=ABSENT, torch_gpus=ABSENT)
     assert list(closing(nowhere, False, "is listed")) == [NotApplicable("no GPU is listed")]

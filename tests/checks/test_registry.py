@@ -24,9 +24,11 @@ from ncclcheck.checks.registry import (
     run_checks,
 )
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import CheckRun, Finding, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, seen_alone, with_interfaces, with_outcome, without
+from tests.fact_builders import GONE
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,9 +83,23 @@ def test_a_section_it_needs_and_that_is_missing_makes_it_unknown() -> None:
     assert outcome(one) == ("passed", "")
     assert outcome(one, without(cluster(2), "node02", "gpus")) == (
         "unknown",
-        "gpus of node02: timeout: no answer in 10 s",
+        "node02: gpus: timeout: no answer in 10 s",
     )
     assert outcome(one, without(cluster(2), "node02", "limits")) == ("passed", "")
+
+
+def test_that_a_section_is_missing_is_said_once() -> None:
+    because = NotKnown("its GPUs are not known", ("node02",), "gpus")
+    snapshot = without(cluster(2), "node02", "gpus")
+    assert outcome(declared(answering(because), needs=("gpus",)), snapshot)[1] == f"node02: gpus: {GONE}"
+    assert outcome(declared(answering(because)), snapshot)[1] == "node02: its GPUs are not known"
+
+
+@pytest.mark.parametrize("section", NodeFacts.__struct_fields__)
+def test_no_check_says_twice_that_a_section_it_needs_is_missing(section: str) -> None:
+    snapshot = without(cluster(2), "node02", section)
+    reasons = {check.slug: run_check(check, snapshot).reason for check in all_checks()}
+    assert not {slug: reason for slug, reason in reasons.items() if reason.count(GONE.detail) > 1}
 
 
 def test_with_no_node_at_all_nothing_passes() -> None:
@@ -198,6 +214,7 @@ PROGRAM = """
 import json, sys
 import ncclcheck.checks
 from ncclcheck.checks.registry import Selection, run_checks
+from tests.fact_builders import GONE
 from tests.builders import cluster
 
 ncclcheck.checks.__path__.append(sys.argv[1])

@@ -12,8 +12,9 @@ from ncclcheck.cli import options
 from ncclcheck.cli.outputs import SUMMARY_BYTES, refuse_bad_outputs, show, write_files
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.formats.choices import SCREEN_FORMATS
 from ncclcheck.model.report import Report
-from ncclcheck.report.formats import SCREEN_FORMATS, rendered
+from ncclcheck.report.formats import rendered
 from ncclcheck.report.text.terminal import render
 from tests.report.reports import finding, found, report
 

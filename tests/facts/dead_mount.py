@@ -33,7 +33,7 @@ def main() -> None:
     paths = read_paths((WantedPath(dead, "shared"), WantedPath(str(root / "data"), "data")))
     found = code.result(20.0)
     took = time.monotonic() - began
-    sys.stdout.write(json.dumps([took, *(json.loads(encode(one)) for one in (paths, found))]))
+    sys.stdout.write(json.dumps([took, *(json.loads(encode(part)) for part in (paths, found))]))
     sys.stdout.flush()
     os._exit(0)  # nothing that may touch the mount
 

@@ -20,17 +20,17 @@ import torch.distributed as dist
 def call_of(op: str, rank: int, world: int, size: int) -> Callable[[], object]:
     """The call, on buffers of its own."""
     whole = torch.ones(size // 4)
-    part, other = torch.ones(size // 4 // world), torch.ones(size // 4)
-    parts = list(other.chunk(world))
+    part, second = torch.ones(size // 4 // world), torch.ones(size // 4)
+    parts = list(second.chunk(world))
     ring = [
         dist.P2POp(dist.isend, whole, (rank + 1) % world),
-        dist.P2POp(dist.irecv, other, (rank - 1) % world),
+        dist.P2POp(dist.irecv, second, (rank - 1) % world),
     ]
     calls: dict[str, Callable[[], object]] = {
         "all_reduce": lambda: dist.all_reduce(whole),
         "all_gather": lambda: dist.all_gather_into_tensor(whole, part),
         "reduce_scatter": lambda: dist.reduce_scatter_tensor(part, whole),
-        "all_to_all": lambda: dist.all_to_all_single(other, whole),
+        "all_to_all": lambda: dist.all_to_all_single(second, whole),
         "broadcast": lambda: dist.broadcast(whole, 0),
         "reduce": lambda: dist.reduce(whole, 0),
         "gather": lambda: dist.gather(part, parts if rank == 0 else None, 0),

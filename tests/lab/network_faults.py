@@ -49,7 +49,7 @@ def _names(name: str, address: str | None, *on: str) -> Build:
     """On these nodes (all, if none are named) `name` leads to `address`; None: to nothing."""
 
     def build(lab: Lab, _: ExitStack) -> None:
-        for node in [lab[one] for one in on] or lab.nodes:
+        for node in [lab[node_name] for node_name in on] or lab.nodes:
             if address is None:
                 faults.forget_name(node, name)
             else:
@@ -62,7 +62,7 @@ def _resolver_hangs(*on: str) -> Build:
     def build(lab: Lab, _: ExitStack) -> None:
         lab.switch.ip("addr add 10.78.0.53/24 dev br-eth0")
         faults.drop(lab.switch, protocol="udp")
-        for node in [lab[name] for name in on] or lab.nodes:
+        for node in [lab[node_name] for node_name in on] or lab.nodes:
             faults.forget_name(node, "node1")
             node.set_resolver("10.78.0.53")
 

@@ -132,17 +132,19 @@ class Running:
 def wait_all(running: Sequence[Running], timeout_s: float) -> list[Finished]:
     """The ends of all, in their order; those still running after `timeout_s` are killed, with their groups."""
     deadline = time.monotonic() + timeout_s
-    waiting = {one._end_event: one for one in running if one._ended is None}
+    waiting = {process._end_event: process for process in running if process._ended is None}
     timed_out: set[Running] = set()
     while waiting:
         left = deadline - time.monotonic()
         if left <= 0 and timed_out:
-            raise AssertionError(f"still there 10 s after SIGKILL: {[one.argv for one in waiting.values()]}")
+            raise AssertionError(
+                f"still there 10 s after SIGKILL: {[process.argv for process in waiting.values()]}"
+            )
         if left <= 0:
             timed_out.update(waiting.values())
-            for one in timed_out:
-                one.signal(signal.SIGKILL, group=True)
+            for process in timed_out:
+                process.signal(signal.SIGKILL, group=True)
             deadline, left = time.monotonic() + 10, 10
         for event in select.select(list(waiting), [], [], left)[0]:
             waiting.pop(event)._reap(time.monotonic(), timed_out=False)
-    return [one._reap(0, timed_out=one in timed_out) for one in running]
+    return [process._reap(0, timed_out=process in timed_out) for process in running]

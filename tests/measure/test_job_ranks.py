@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
+from ncclcheck.measure.job_ranks import has_gpus, ranks_of_job, ranks_on, ranks_sharing_cpus
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import LaunchSource
 from ncclcheck.model.snapshot import Snapshot
@@ -53,7 +53,3 @@ def test_a_silent_node_has_ranks_too() -> None:
 def test_gpus_are_there_where_they_are_listed() -> None:
     snapshot = with_facts(cluster(2), "node02", gpus=GONE)
     assert [has_gpus(one) for one in snapshot.nodes] == [True, False]
-
-
-def test_a_number_with_its_word() -> None:
-    assert (counted(1, "rank"), counted(8, "rank")) == ("1 rank", "8 ranks")

@@ -6,7 +6,7 @@ import pytest
 
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.facts import Interface, InterfaceKind, NodeFacts
 from ncclcheck.model.saved import FactsDocument
 
 _INTERFACE = {
@@ -77,3 +77,20 @@ def test_running_follows_from_flags_and_state_where_it_is_left_out(
     if told is not None:
         document["running"] = told
     assert decode(encode(document), Interface).running is running
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("physical", True),
+        ("ipoib", True),
+        ("bond", True),
+        ("vlan", True),
+        ("loopback", False),
+        ("bridge", False),
+        ("virtual", False),
+    ],
+)
+def test_a_network_card_is_behind_some_kinds_of_interfaces(kind: InterfaceKind, expected: bool) -> None:
+    absent = Missing("absent", "")
+    assert Interface("eth0", kind, 1, 1500, "up", (), (), absent, absent, absent).is_hardware is expected

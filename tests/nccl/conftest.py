@@ -28,6 +28,6 @@ def only() -> Callable[..., list[Interface]]:
     """Those interfaces of a machine that are named."""
 
     def keep(machine: Sequence[Interface], *names: str) -> list[Interface]:
-        return [one for one in machine if one.name in names]
+        return [found for found in machine if found.name in names]
 
     return keep

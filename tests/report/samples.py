@@ -40,7 +40,7 @@ def nodes_like(made: Report, nnodes: int) -> Report:
 def sampled_probes(nnodes: int) -> tuple[tuple[Probe, ...], Coverage]:
     """What is tried between many nodes: a few partners of each."""
     shifts = tuple(dict.fromkeys((1, 2, nnodes // 3, nnodes // 2, nnodes - 1)))
-    pairs = [(one, (one + shift) % nnodes) for shift in shifts for one in range(nnodes) if shift]
+    pairs = [(rank, (rank + shift) % nnodes) for shift in shifts for rank in range(nnodes) if shift]
     probes = tuple(_tried(kind, *pair) for kind in ("tcp", "mtu") for pair in pairs)
     coverage = Coverage(len(pairs), nnodes * (nnodes - 1), "ring, a random graph, and node 0 to all")
     return probes + timed_probes(nnodes), coverage

@@ -16,8 +16,9 @@ from markdown_it import MarkdownIt
 
 from ncclcheck.model.codec import decode
 from ncclcheck.model.finding import Finding
+from ncclcheck.model.formats.choices import SCREEN_FORMATS
 from ncclcheck.model.report import Report
-from ncclcheck.report.formats import SCREEN_FORMATS, WITH_TABLES, rendered
+from ncclcheck.report.formats import WITH_TABLES, rendered
 from ncclcheck.report.text.findings_text import merged_findings
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
@@ -37,7 +38,7 @@ def squeezed(text: str) -> str:
 def test_every_suffix_and_every_screen_format_has_a_renderer() -> None:
     made = report()
     for format_ in {*WITH_TABLES.values(), *SCREEN_FORMATS}:
-        assert rendered(made, format_)  # type: ignore[arg-type]
+        assert rendered(made, format_)
 
 
 # --- each format read back -----------------------------------------------------------------------------------------

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.isolation import BadNode
+from ncclcheck.model.formats.choices import NODE_LISTS, NodeList
 from ncclcheck.model.report import Report
-from ncclcheck.report.node_lists import LEFT_OUT, NODE_LISTS, NodeList, bad_nodes, node_list, unlisted
+from ncclcheck.report.node_lists import LEFT_OUT, bad_nodes, node_list, unlisted
 from tests.further import mostly_further
 from tests.isolation_builders import HUNG, SLOW, isolate_report
 from tests.report.hostile import NO_HOST_WORDS

@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Collection, Mapping
 
 from ncclcheck.advice.network import common_network
-from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere, removal_of
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import Gid, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import versions
@@ -39,7 +39,7 @@ def advise_gids(
             )
         return None, ()
     host, port, index = wrong[0]
-    why = f"on {some_of(host for host, _, _ in wrong)}, NCCL would use {_words(port, index)}"
+    why = f"on {listed((host for host, _, _ in wrong), 4)}, NCCL would use {_words(port, index)}"
     for change in _changes(snapshot, now, {host for host, _, _ in wrong}, forced=forced):
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and common_network(after) == IB and not _wrong(snapshot, after):

@@ -9,11 +9,11 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ncclcheck.advice.network import common_network
-from ncclcheck.advice.reach import some_of
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
@@ -70,8 +70,8 @@ def advise_ports(
         ):
             left = hca.names_of(kept[wrong[0]].ports)
             evidence = f"then {wrong[0]} uses {left}; {NOT_ASKABLE}: {_SOURCE}"
-            return Rule(change, f"on {some_of(wrong)}, {kept[wrong[0]].why}", evidence), ()
-    return None, (f"NCCL: on {some_of(wrong)}, {kept[wrong[0]].why}, and no list of ports changes that",)
+            return Rule(change, f"on {listed(wrong, 4)}, {kept[wrong[0]].why}", evidence), ()
+    return None, (f"NCCL: on {listed(wrong, 4)}, {kept[wrong[0]].why}, and no list of ports changes that",)
 
 
 def _common_layer(used: Mapping[str, Ports]) -> str | None:
@@ -174,7 +174,7 @@ def _others(used: Ports, kept: Ports) -> str:
 
 
 def _described(ports: Ports) -> str:
-    return some_of(f"{hca.name_of(port)} ({_rate(port):g} Gbit/s {port.link_layer})" for port in ports)
+    return listed((f"{hca.name_of(port)} ({_rate(port):g} Gbit/s {port.link_layer})" for port in ports), 4)
 
 
 def _values(snapshot: Snapshot, kept: Mapping[str, Ports], wrong: Sequence[str]) -> list[Changes]:

@@ -18,6 +18,7 @@ from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.timeouts import COMPARE_ROUNDS_S, TURN_LOOK_S, TURN_POLL_S
 
 SIZES = (1 << 18, 1 << 20, 1 << 22, 1 << 24)
@@ -176,6 +177,5 @@ def _in_words(failures: Sequence[RankFailure]) -> str:
     )
 
 
-def _ranks(failures: Sequence[RankFailure], limit: int = 4) -> str:
-    named = ", ".join(f"rank {failure.rank} on {failure.host}" for failure in failures[:limit])
-    return named + (f" and {len(failures) - limit} more" if len(failures) > limit else "")
+def _ranks(failures: Sequence[RankFailure]) -> str:
+    return listed((f"rank {failure.rank} on {failure.host}" for failure in failures), 4)

@@ -34,6 +34,7 @@ from ncclcheck.model.benchmarks.soak import (
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.timeouts import SOAK_WRITE_S
 
 _ENDED = ("died", "error", "lost")
@@ -119,7 +120,7 @@ class SoakWatch(BenchWatch):
             return Standing(before.where, 0, total, None)
         left_s = max(0.0, self._plan.duration_s - (time.monotonic() - self._began))
         events = self._record.judge.events
-        told = f"{events} event{'s' if events != 1 else ''}"
+        told = plural(events, "event")
         latest = f"{self._medians[-1] / 1e3:.4g} ms" if self._medians else ""
         where = f"block {self._taken} {sparkline(self._medians)} {latest}, {told}"
         return Standing(where, min(self._taken, total), total, left_s)

@@ -20,6 +20,7 @@ from ncclcheck.model.bench import BenchPlan, BenchResult
 from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest
 from ncclcheck.model.benchmarks.trials import Ended, Race, RoundTimes, TryRequest
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.nccl.variables.trying import unread
 from ncclcheck.timeouts import TRY_POINT_S
 
@@ -246,4 +247,4 @@ def _fails_by_itself(found: Seen) -> _TrialsOverError:
 
 
 def _rounds(standings: Standings) -> str:
-    return f"{standings.rounds} round{'' if standings.rounds == 1 else 's'}"
+    return plural(standings.rounds, "round")

@@ -13,6 +13,7 @@ from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.formats.host_words import is_host_word
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Snapshot
 
 _DIRECTION = {
@@ -65,7 +66,7 @@ def compare_paths(to_host: str) -> Fix:
 
 
 def _about(node: BadNode, isolation: PairIsolation) -> str:
-    tests = f"{node.tests} test{'' if node.tests == 1 else 's'}"
+    tests = plural(node.tests, "test")
     if node.verdict in _FAILED:
         detail = f": {node.detail}" if node.detail else ""
         if not node.tests:

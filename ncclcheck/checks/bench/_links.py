@@ -22,7 +22,6 @@ from ncclcheck.nccl import topology
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.network import IB, SOCKET
 
-_WITH_A_WIRE = ("physical", "ipoib", "bond", "vlan")
 _OF_DEVICE = re.compile(r"NET/IB/(\d{1,4})\b", re.ASCII)
 _GBIT = 8.0  # Gbit/s in one GB/s
 _FORBID_MNNVL = {
@@ -231,9 +230,8 @@ def _interfaces(node: Node, names: Sequence[str], place: tuple[str, str] | None)
 def _speed(host: str, name: str, interface: Interface | None) -> Fact[float]:
     if interface is None:
         return Missing("absent", f"{name} is not among the interfaces of {host}")
-    if (
-        interface.kind not in _WITH_A_WIRE
-    ):  # a veth says 10000 whatever is behind it (Linux drivers/net/veth.c)
+    # A veth says 10000 whatever is behind it (Linux drivers/net/veth.c)
+    if not interface.is_hardware:
         kind = interface.tunnel or interface.kind
         return Missing("unsupported", f"{name} of {host} is virtual ({kind}) and has no speed of its own")
     if isinstance(interface.speed_mbps, Missing):

@@ -12,6 +12,7 @@ from ncclcheck.measure.baseline import Compared, compare
 from ncclcheck.model.bench import BenchResult, Op
 from ncclcheck.model.bench_demands import Baseline, BenchDemands
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
@@ -55,11 +56,10 @@ def _judged(bench: BenchResult, baseline: Baseline, demands: BenchDemands) -> It
     ]
     missing = [now for now in bench.points if (now.op, now.size_bytes, now.dtype) not in before]
     if missing:
-        listing = ", ".join(
-            f"{now.op} of {format_size(now.size_bytes)} {now.dtype}" for now in missing[:_LISTED]
+        listing = listed(
+            (f"{now.op} of {format_size(now.size_bytes)} {now.dtype}" for now in missing), _LISTED
         )
-        more = f" and {len(missing) - _LISTED} more" if len(missing) > _LISTED else ""
-        yield NotKnown(f"{baseline.file} does not have {listing}{more}")
+        yield NotKnown(f"{baseline.file} does not have {listing}")
     found = compare(pairs, demands.tolerance, bench.backend)
     losses = [compared for compared in found if compared.verdict == "loss"]
     for op in dict.fromkeys(loss.now.op for loss in losses):
@@ -93,17 +93,17 @@ def _finding(
     op: Op, losses: Sequence[Compared], found: Sequence[Compared], baseline: Baseline, tolerance: float
 ) -> Finding:
     judged = sum(compared.now.op == op for compared in found)
-    listing = ", ".join(
+    worst_first = (
         f"{format_size(compared.now.size_bytes)} lost {compared.lost:.0%} "
         f"({format_number(compared.before.busbw_gb_s)} to {format_number(compared.now.busbw_gb_s)} GB/s)"
-        for compared in sorted(losses, key=lambda loss: -loss.lost)[:_LISTED]
+        for compared in sorted(losses, key=lambda loss: -loss.lost)
     )
-    more = f" and {len(losses) - _LISTED} more" if len(losses) > _LISTED else ""
+    listing = listed(worst_first, _LISTED)
     when = f" of {baseline.created}" if baseline.created else ""
     return Finding(
         "error",
         f"{op} is slower than in the baseline {baseline.file}{when} at {len(losses)} of {judged} sizes: "
-        f"{listing}{more}; {tolerance:.0%} is tolerated",
+        f"{listing}; {tolerance:.0%} is tolerated",
         (),
         tuple(_evidence(loss) for loss in losses),
         (

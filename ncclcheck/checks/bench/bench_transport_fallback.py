@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from ncclcheck.checks.bench._links import processes_of
 from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.rdma_ports import Surveyed, listed, surveyed
+from ncclcheck.checks.rdma_ports import Surveyed, surveyed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice

@@ -8,6 +8,7 @@ from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Point
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.model.units import format_number, format_size
 
@@ -43,14 +44,13 @@ def bench_unstable(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _finding(snapshot: Snapshot, bench: BenchResult, unstable: Sequence[Point]) -> Finding:
-    listing = ", ".join(f"{point.op} of {format_size(point.size_bytes)}" for point in unstable[:_LISTED])
-    more = f" and {len(unstable) - _LISTED} more" if len(unstable) > _LISTED else ""
+    listing = listed((f"{point.op} of {format_size(point.size_bytes)}" for point in unstable), _LISTED)
     first = unstable[0]
     points = "point" if len(bench.points) == 1 else "points"
     are = "is" if len(unstable) == 1 else "are"
     return Finding(
         _severity(snapshot, unstable),
-        f"{len(unstable)} of {len(bench.points)} {points} {are} too noisy to report: {listing}{more}; "
+        f"{len(unstable)} of {len(bench.points)} {points} {are} too noisy to report: {listing}; "
         f"{format_size(first.size_bytes)}: {first.unstable}",
         (),
         tuple(_evidence(point) for point in unstable),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.environment._settings import EnvironmentPlace, SettingFault, shown
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Fix
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.nccl import versions
 from ncclcheck.nccl.rdma import hca
 
@@ -61,9 +62,9 @@ def _none_left(value: str, names: tuple[str, ...]) -> SettingFault:
         "warning",
         (_HCA,),
         shown(_HCA, value),
-        f"it matches none of the usable RDMA devices ({_listed(names)}), so NCCL uses TCP, or fails "
+        f"it matches none of the usable RDMA devices ({listed(names, _MOST)}), so NCCL uses TCP, or fails "
         "with NCCL_NET=IB",
-        f"names among {_listed(names)}",
+        f"names among {listed(names, _MOST)}",
         "NCCL src/transport/net_ib (ncclIbInit)",
         Fix("name devices that the node has, or remove it", ("ls /sys/class/infiniband", f"unset {_HCA}")),
     )
@@ -74,16 +75,11 @@ def _too_many(value: str, extra: tuple[str, ...]) -> SettingFault:
         "warning",
         (_HCA,),
         shown(_HCA, value),
-        f"the names are prefixes, so it also matches {_listed(extra)}",
+        f"the names are prefixes, so it also matches {listed(extra, _MOST)}",
         f"{_HCA}=={value}",
         "NCCL src/transport/net_ib (ncclIbInit), src/misc/utils.cc (matchIfList)",
         Fix("write = in front to make the names exact", (), {_HCA: f"={value}"}),
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return f"{', '.join(names[:_MOST])}{more}"
 
 
 def tensorpipe_interface(place: EnvironmentPlace) -> Iterator[SettingFault]:
@@ -105,7 +101,7 @@ def tensorpipe_interface(place: EnvironmentPlace) -> Iterator[SettingFault]:
         shown(_TENSORPIPE, value),
         "TensorPipe needs the exact name of one interface with an address, finds none, and uses "
         "127.0.0.1, which other nodes cannot reach",
-        f"one of {_listed(usable)}",
+        f"one of {listed(usable, _MOST)}",
         "torch/csrc/distributed/rpc/tensorpipe_agent.cpp (guessAddress)",
         Fix("write the exact name", (), {_TENSORPIPE: usable[0]})
         if len(usable) == 1

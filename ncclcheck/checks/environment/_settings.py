@@ -8,12 +8,13 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from ncclcheck.checks.hosts import named, not_reported
+from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NcclConfigFile, NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl import versions
@@ -24,6 +25,7 @@ from ncclcheck.nccl.prediction import effective_environment, known_version
 HIDDEN = frozenset({"(redacted)", "(set)"})  # what the facts hold in place of a value
 ENVIRONMENT = "environment"
 _SHOWN = 80
+_RANKS_LISTED = 8
 _MOST_PLACES = (
     1 << 12
 )  # whose sources are remembered: the places of most clusters hold few different environments
@@ -220,9 +222,7 @@ def _finding(cases: list[tuple[EnvironmentPlace, SettingFault]]) -> Finding:
 
 
 def _ranks(ranks: list[int]) -> str:
-    shown = ", ".join(str(rank) for rank in ranks[:8])
-    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""  # noqa: PLR2004
-    return f", rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+    return f", {verb(ranks, 'rank', 'ranks')} {listed(ranks, _RANKS_LISTED)}"
 
 
 def _origin(place: EnvironmentPlace, name: str) -> str:

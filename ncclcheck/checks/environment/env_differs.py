@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import chosen
 from ncclcheck.checks.environment._comparison import compared_by_name
 from ncclcheck.checks.environment._settings import ENVIRONMENT, places
@@ -24,6 +23,8 @@ from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.launch.launcher_registry import innermost_first
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import RankPlace, Snapshot
 from ncclcheck.nccl.ifname import parse_gloo
 from ncclcheck.nccl.prediction import effective_environment, known_version
@@ -34,7 +35,6 @@ from ncclcheck.nccl.versions import NEWEST
 _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
 _Variable: TypeAlias = "tuple[str, HostComparison[str | None]]"
-_ITSELF = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0"})  # noqa: S104 - a name to compare with, nothing is bound
 _MOST_LISTED = 64  # variables that one finding spells out, and findings about variables that no table knows
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
@@ -121,7 +121,7 @@ def _compared_names(
     itself = [
         node.host
         for node in snapshot.nodes
-        if node.node_rank == 0 and environments.get(node.host, {}).get("MASTER_ADDR") in _ITSELF
+        if node.node_rank == 0 and _means_itself(environments.get(node.host, {}).get("MASTER_ADDR", ""))
     ]
     for name, values in compared_by_name(environments):
         if name == "MASTER_ADDR" and itself:
@@ -134,6 +134,10 @@ def _compared_names(
                 yield name, rest
         else:
             yield name, values
+
+
+def _means_itself(address: str) -> bool:
+    return names_this_machine(address) or address == "0.0.0.0"  # noqa: S104 (to compare with: nothing is bound)
 
 
 def _is_one_count_of_gpus(name: str, values: HostComparison[str | None]) -> bool:
@@ -209,9 +213,6 @@ def _set_or_not(
     snapshot: Snapshot, hosts: tuple[str, ...], variables: Sequence[_Variable], where: str
 ) -> Finding:
     names = [name for name, _ in variables]
-    listed = ", ".join(names[:_MOST_LISTED])
-    if len(names) > _MOST_LISTED:
-        listed += f" and {len(names) - _MOST_LISTED} more"
     severities = {name: _severity(snapshot, name, values) for name, values in variables}
     fatal = [name for name in names if severities[name] == "error"]
     effect = (
@@ -223,7 +224,7 @@ def _set_or_not(
     )
     return Finding(
         "error" if fatal else "warning",
-        f"{listed} {where}: {effect}",
+        f"{listed(names, _MOST_LISTED)} {where}: {effect}",
         hosts,
         tuple(
             piece
@@ -338,10 +339,9 @@ def _odd_ranks(
     environments: Mapping[str, Mapping[str, str]],
 ) -> Finding:
     hosts = tuple(dict.fromkeys(place.host for place, _ in seen))
-    shown = ", ".join(
-        f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in seen[:_RANKS_LISTED]
+    shown = listed(
+        (f"{_show(value)} for rank {place.rank} on {place.host}" for place, value in seen), _RANKS_LISTED
     )
-    more = f" and {len(seen) - _RANKS_LISTED} more" if len(seen) > _RANKS_LISTED else ""
     lost = all(value is None for _, value in seen)
     first = (
         "the first rank there has it, so the launcher may have lost it"
@@ -354,7 +354,7 @@ def _odd_ranks(
     is_same = _means_the_same_everywhere(snapshot, name, values)
     return Finding(
         "info" if is_same else "error" if is_fatal(name) else "warning",
-        f"{name} differs between ranks of one node: {shown}{more}; {first}",
+        f"{name} differs between ranks of one node: {shown}; {first}",
         hosts,
         tuple(
             Evidence(

@@ -19,6 +19,7 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.variables.variables import TABLE
@@ -168,8 +169,7 @@ def _rdma(place: EnvironmentPlace) -> tuple[Certainty, str]:
         port for port in rdma.ports if isinstance(port.state, Missing) or isinstance(port.link_layer, Missing)
     ]
     if usable:
-        names = list(dict.fromkeys(usable))
-        return "yes", ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")  # noqa: PLR2004
+        return "yes", listed(usable, 4)
     return ("not known" if doubtful else "no"), ""
 
 

@@ -9,12 +9,11 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
-from ncclcheck.model.gpu import GpuDriver
+from ncclcheck.model.gpu import OPENING_STAGE, GpuDriver
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.job_gpus import gpus_without_nvml, sees_none
 
 FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaErrorSystemNotReady, 802
-OPENING = "open the GPU"  # the stage of the work in which a GPU that nobody used is started
 _LOADING = "nvmlInit"
 _LOOK = Fix(
     "read the driver's log, leave the node out of the job, and reset the GPU or reboot the node",
@@ -136,7 +135,11 @@ def _work(snapshot: Snapshot) -> Iterator[Answer]:
             if gpu_work.outcome == "ok" or any(words in gpu_work.detail for words in FABRIC_WORDS):
                 continue
             detail = f" ({gpu_work.detail})" if gpu_work.detail else ""
-            if gpu_work.outcome == "hung" and gpu_work.detail.startswith(OPENING) and _may_open_slowly(node):
+            if (
+                gpu_work.outcome == "hung"
+                and gpu_work.detail.startswith(OPENING_STAGE)
+                and _may_open_slowly(node)
+            ):
                 slow.append((node.host, f"CUDA device {gpu_work.ordinal}{detail}"))
             else:
                 wrong.append((node.host, f"CUDA device {gpu_work.ordinal} {gpu_work.outcome}{detail}"))

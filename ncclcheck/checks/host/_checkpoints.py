@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ncclcheck.checks.registry import Answer
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.snapshot import Snapshot
 
 _SHOWN = 3
@@ -59,12 +60,7 @@ def words(checkpoint: Checkpoint) -> str:
     """Return what a checkpoint lacks, in words."""
     lacks = []
     if checkpoint.missing_count:
-        lacks.append(f"without {_some(checkpoint.missing, checkpoint.missing_count)}")
+        lacks.append(f"without {listed(checkpoint.missing, _SHOWN, count=checkpoint.missing_count)}")
     if checkpoint.damaged_count:
-        lacks.append(_some(checkpoint.damaged, checkpoint.damaged_count))
+        lacks.append(listed(checkpoint.damaged, _SHOWN, count=checkpoint.damaged_count))
     return "; ".join(lacks)
-
-
-def _some(names: tuple[str, ...], count: int) -> str:
-    shown = ", ".join(names[:_SHOWN])
-    return f"{shown} and {count - _SHOWN} more" if count > _SHOWN else shown

@@ -10,9 +10,9 @@ from msgspec import Struct
 from ncclcheck.checks.host._checkpoints import FolderPlace, folders, unread, words
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointPointer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointPointer
 from ncclcheck.model.snapshot import Snapshot
 
 _SOURCE = "names, sizes, metadata and ends of files"

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_on, ranks_sharing_cpus
+from ncclcheck.measure.job_ranks import has_gpus, ranks_on, ranks_sharing_cpus
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Limits
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Node, Snapshot
 
 PER_GPU_RANK = 2  # the rank's own thread, and NCCL's proxy that moves its data
@@ -72,7 +73,7 @@ def _judged(snapshot: Snapshot, node: Node, limits: Limits) -> Iterator[Answer]:
 
 
 def _finding(node: Node, what: str, cpus: float, ranks: int, per_rank: int, source: str) -> Finding:
-    who = f"{counted(ranks, 'rank')}{' with a GPU each' if per_rank > 1 else ''}"
+    who = f"{plural(ranks, 'rank')}{' with a GPU each' if per_rank > 1 else ''}"
     is_quota = "quota" in what
     return Finding(
         "warning",

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.job_ranks import counted, ranks_of_job
+from ncclcheck.measure.job_ranks import ranks_of_job
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Snapshot
 
 OWN = 512  # of a rank that talks to nobody: libraries, the CUDA driver, the loaders of data
@@ -51,7 +52,7 @@ def _finding(host: str, limit: int, hard: Fact[int | None], ranks: int) -> Findi
     raised = hard is None or (not isinstance(hard, Missing) and hard >= need)
     return Finding(
         "error" if fails else "warning",
-        f"a process on {host} may open {limit} files{hint}: in a job of {counted(ranks, 'rank')} one rank "
+        f"a process on {host} may open {limit} files{hint}: in a job of {plural(ranks, 'rank')} one rank "
         f"{'needs' if fails else 'may need'} up to {need} ('Too many open files')",
         (host,),
         (

@@ -12,6 +12,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Manifest, PathEntry
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.formats.name_sketch import difference
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 
 _EXAMPLES = 3
@@ -153,8 +154,7 @@ def _difference(usual: Manifest, manifest: Manifest) -> tuple[list[str], list[st
 
 
 def _some(names: list[str]) -> str:
-    shown = ", ".join(name or "it" for name in names[:_EXAMPLES])
-    return f"{shown} and {len(names) - _EXAMPLES} more" if len(names) > _EXAMPLES else shown
+    return listed((name or "it" for name in names), _EXAMPLES)
 
 
 def _other_files(

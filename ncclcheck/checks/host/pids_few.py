@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.job_ranks import counted, ranks_on
+from ncclcheck.measure.job_ranks import ranks_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Limits
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Node, Snapshot
 
 PER_RANK = 100
@@ -79,7 +80,7 @@ def _finding(host: str, what: str, ranks: int, seen: tuple[str, str, str], comma
     subject, observed, source = seen
     return Finding(
         "warning",
-        f"{what}, while {counted(ranks, 'rank')} may need {PER_RANK * ranks} ('can't start new thread')",
+        f"{what}, while {plural(ranks, 'rank')} may need {PER_RANK * ranks} ('can't start new thread')",
         (host,),
         (
             Evidence(

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.job_ranks import counted, has_gpus, ranks_on
+from ncclcheck.measure.job_ranks import has_gpus, ranks_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import DevShm
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.number import number
 from ncclcheck.nccl.prediction import effective_environment
@@ -77,7 +78,7 @@ def _judged(snapshot: Snapshot, node: Node, shm: DevShm, size_kib: int) -> Itera
         + (", docker's default" if size_kib == DOCKER_KIB else "")
     )
     why = (
-        f"{counted(ranks, 'rank')} that share memory need {_mib(need_kib)} "
+        f"{plural(ranks, 'rank')} that share memory need {_mib(need_kib)} "
         f"({ranks} x {CHANNELS} channels x {BUFFER_KIB / 1024:.1f} MiB)"
         if shared
         else f"the workers of one DataLoader fill {_mib(DOCKER_KIB)} with a few batches"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import job_size, named, verb
 from ncclcheck.checks.launch._master import (
     Sighting,
@@ -17,6 +15,7 @@ from ncclcheck.checks.launch._master import (
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, Severity
+from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -40,7 +39,9 @@ def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node: its ranks connect over loopback")
         return
     seen = tuple(sighting for sighting in sightings(snapshot) if _is_loopback(sighting))
-    wrong = tuple(sighting for sighting in seen if sighting.node_rank != 0 or _is_literal(sighting.path.name))
+    wrong = tuple(
+        sighting for sighting in seen if sighting.node_rank != 0 or names_this_machine(sighting.path.name)
+    )
     if wrong:
         yield _finding("error", wrong, "so each of these nodes looks for node 0 on itself")
     elif seen:
@@ -55,15 +56,6 @@ def _is_loopback(sighting: Sighting) -> bool:
     return sighting.path.outcome == "loopback" or (
         sighting.path.outcome in {"serving", "answered"} and address is not None and is_loopback(address)
     )
-
-
-def _is_literal(name: str) -> bool:
-    if name.split(".")[0].lower() == "localhost":
-        return True
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return False
 
 
 def _finding(severity: Severity, seen: tuple[Sighting, ...], why: str) -> Finding:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.launch._claims import Claim, claims, not_claimed
 from ncclcheck.checks.launch._master import Sighting, first_address, saw, sightings
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.snapshot import Snapshot
 
 _RULE = "torch's own rule, followed on this node"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.snapshot import NameView, Snapshot, WorkersAddress
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import named, not_reported, unread, verb
+from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -35,7 +35,6 @@ def resolver_hangs(snapshot: Snapshot) -> Iterator[Answer]:
     details |= {host: f"reading {' and '.join(files)} hangs" for host, files in told.items()}
     if details:
         yield _finding(details, tuple(dict.fromkeys(file for files in told.values() for file in files)))
-    yield from unread(snapshot, "names")
     yield from not_reported(snapshot)
 
 

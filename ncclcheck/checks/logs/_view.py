@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.logs._works import (
     began_again,
     ends_of_job,
@@ -40,6 +39,7 @@ from ncclcheck.model.events import (
     Remark,
     WorkerExit,
 )
+from ncclcheck.model.formats.addresses import is_loopback
 
 _MOST_RANKS_NAMED = 1
 # Topics that a reader gives, not a pattern; and those of the tables that do not say that the job failed.

@@ -8,7 +8,6 @@ from ipaddress import IPv4Address
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.addresses import parsed
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
 from ncclcheck.checks.logs._network import UNANSWERED, unmade
 from ncclcheck.checks.logs._view import (
@@ -27,6 +26,7 @@ from ncclcheck.checks.logs._view import (
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import ConnectFailure, Log, Remark
 from ncclcheck.model.finding import Fix
+from ncclcheck.model.formats.addresses import parsed
 
 _LOOPBACK = re.compile(r"\b(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}):\d")
 _NO_HOST = re.compile(r" at address :\d")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.network._reach import directions
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_TOLD, Fact, Missing
 from ncclcheck.model.finding import Evidence, NotKnown
 from ncclcheck.model.hardware import LinkCounters
 from ncclcheck.model.snapshot import Snapshot
@@ -33,7 +33,7 @@ def growth_text(snapshot: Snapshot, host: str, interface: str) -> tuple[Evidence
     """Return what the interface counted during the run, as one piece of evidence; none where that is not known."""
     links = next((links for node, links in snapshot.known("link_counters") if node.host == host), ())
     link = next((link for link in links if link.interface == interface), None)
-    grown = Missing("absent", "not read") if link is None else counted_growth(link)
+    grown = NOT_TOLD if link is None else counted_growth(link)
     if isinstance(grown, Missing):
         return ()
     listed = [f"{name} +{count}" for name, count in list(grown.items())[:_LISTED]]

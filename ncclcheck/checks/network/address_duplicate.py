@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_link_local, is_loopback
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.addresses import is_link_local, is_loopback
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _NAMED = 6
@@ -113,11 +114,12 @@ def _spare(
         found = [name for _, name in owners.get(address, [])] + [
             probe.interface for probe in probes.get(address, [])
         ]
-        names[address] = _few(dict.fromkeys(found))
-    listed = ", ".join(f"{address} ({names[address]})" for address in spare)
+        # Of many the first ones, since a Kubernetes node has hundreds of interfaces
+        names[address] = listed(found, _NAMED)
+    shared = ", ".join(f"{address} ({names[address]})" for address in spare)
     return Finding(
         "info",
-        f"not unique between the nodes: {listed}. NCCL does not use it; do not name it in NCCL_SOCKET_IFNAME",
+        f"not unique between the nodes: {shared}. NCCL does not use it; do not name it in NCCL_SOCKET_IFNAME",
         tuple(dict.fromkeys(host for hosts in spare.values() for host in hosts)),
         tuple(
             Evidence(
@@ -130,10 +132,3 @@ def _spare(
             for address, hosts in spare.items()
         ),
     )
-
-
-def _few(names: Iterable[str]) -> str:
-    """Return the names; of many the first ones, since a Kubernetes node has hundreds of interfaces."""
-    listed = list(names)
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more

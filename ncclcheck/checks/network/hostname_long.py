@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.gpus import has_no_gpu
-from ncclcheck.checks.hosts import job_size, named, not_reported, unread, verb
+from ncclcheck.checks.hosts import job_size, named, not_reported, verb
 from ncclcheck.checks.ifname_settings import GLOO_VARIABLE
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -42,7 +42,6 @@ def hostname_long(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding("error" if has_no_gpu(snapshot) else "warning", without)
     if told := tuple(node for node in long if node not in without):
         yield _finding("info", told)
-    yield from unread(snapshot, "names")
     yield from not_reported(snapshot)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.gpus import has_no_gpu
 from ncclcheck.checks.hosts import job_size, named, not_reported
 from ncclcheck.checks.ifname_settings import GLOO_VARIABLE
@@ -12,6 +11,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl import ifname
 
@@ -45,7 +45,8 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
     for node in snapshot.nodes:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
-            yield NotKnown(f"the host name: {why}", (node.host,))
+            section = "names" if isinstance(node.facts.names, Missing) else ""
+            yield NotKnown(f"the host name: {why}", (node.host,), section)
         elif not why and isinstance(node.facts.interfaces, Missing):
             yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
 
-from ncclcheck.checks.addresses import family, network
 from ncclcheck.checks.chosen import chosen, not_chosen
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.network._reach import BLOCKED, directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.addresses import family, network
 from ncclcheck.model.snapshot import Snapshot
 
 _ALL_THE_SAME = {

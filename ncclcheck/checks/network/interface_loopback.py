@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.addresses import is_loopback
 from ncclcheck.checks.chosen import Chosen, chosen, not_chosen
 from ncclcheck.checks.hosts import job_size, named
 from ncclcheck.checks.ifname_settings import excludes_into_loopback, settings
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.snapshot import Snapshot
 
 

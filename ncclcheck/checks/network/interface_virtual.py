@@ -70,9 +70,7 @@ def _is_virtual(choice: Chosen) -> bool:
 
 def _has_hardware(snapshot: Snapshot, host: str) -> bool:
     return any(
-        is_usable(interface)
-        and interface.kind in {"physical", "ipoib", "bond", "vlan"}
-        and interface.addresses
+        is_usable(interface) and interface.is_hardware and interface.addresses
         for node, interfaces in snapshot.known("interfaces")
         if node.host == host
         for interface in interfaces

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import chosen, not_chosen
-from ncclcheck.checks.hosts import unread
 from ncclcheck.checks.network._links import CARRIER, counted_growth, growth_text
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
-
-_HARDWARE = ("physical", "ipoib", "bond", "vlan")
 
 
 @check(
@@ -43,7 +40,7 @@ def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
     used = {choice.host: choice.name for choice in chosen(snapshot)}
     for node, links in snapshot.known("link_counters"):
         interfaces = () if isinstance(node.facts.interfaces, Missing) else node.facts.interfaces
-        hardware = {interface.name for interface in interfaces if interface.kind in _HARDWARE}
+        hardware = {interface.name for interface in interfaces if interface.is_hardware}
         for link in links:
             if link.interface != used.get(node.host) and link.interface not in hardware:
                 continue  # of a container, which comes and goes
@@ -52,7 +49,6 @@ def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
                 yield NotKnown(f"the carrier of {link.interface}: {grown}", (node.host,))
             elif changes := grown.get(CARRIER, 0):
                 yield _finding(snapshot, (node.host, link.interface), changes, used.get(node.host))
-    yield from unread(snapshot, "link_counters")
     yield from not_chosen(snapshot)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.addresses import family, is_link_local, network, number_of, parsed, range_of
 from ncclcheck.checks.chosen import chosen, not_chosen, owner_of
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
@@ -15,9 +14,9 @@ from ncclcheck.measure.links.probes_by_kind import of_kind
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Interface, Route
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.addresses import family, is_link_local, network, number_of, parsed, range_of
 from ncclcheck.model.snapshot import Snapshot
 
-_HARDWARE = ("physical", "ipoib", "bond", "vlan")
 _LISTED = 4
 
 
@@ -166,8 +165,8 @@ def _expected(
     if (
         reached
         and far is not None
-        and far.kind in _HARDWARE
-        and all(interface.kind in _HARDWARE for interface in same_name)
+        and far.is_hardware
+        and all(interface.is_hardware for interface in same_name)
     ):
         return same_name, "its counterpart"
     return (), ""

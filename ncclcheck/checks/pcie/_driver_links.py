@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.checks.gpus import label
-from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Gpu, NodeFacts
 from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import Pci, PciDevice
 from ncclcheck.model.snapshot import Node
 from ncclcheck.nccl.job_gpus import gpus_without_nvml

@@ -10,11 +10,11 @@ from ncclcheck.checks.gpus import label
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.pcie._driver_links import SOURCE, links_of_driver, unread_gpus, with_links_of_driver
 from ncclcheck.checks.pcie_path import Path, least, paths, unplaced
-from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import PciDevice
 from ncclcheck.model.snapshot import Node, Snapshot
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.pcie._driver_links import unknown_places
 from ncclcheck.checks.pcie_path import Path, paths, unplaced
-from ncclcheck.checks.rdma_ports import listed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Node, Snapshot
 

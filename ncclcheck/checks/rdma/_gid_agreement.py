@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.rdma import _gids as gids
-from ncclcheck.checks.rdma_ports import PortOn, listed
+from ncclcheck.checks.rdma_ports import PortOn
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import Gid
 
 _GIDS = "/sys/class/infiniband/*/ports/*/gids and gid_attrs/types"

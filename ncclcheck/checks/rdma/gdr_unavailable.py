@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named, not_reported, verb
-from ncclcheck.checks.rdma_ports import Surveyed, has_gpus, listed, not_surveyed, surveyed, without_devices
+from ncclcheck.checks.rdma_ports import Surveyed, has_gpus, not_surveyed, surveyed, without_devices
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice

@@ -13,7 +13,6 @@ from ncclcheck.checks.rdma_ports import (
     PortOn,
     Surveyed,
     file_of,
-    listed,
     not_surveyed,
     pieces,
     surveyed,
@@ -22,6 +21,7 @@ from ncclcheck.checks.rdma_ports import (
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.rdma import hca

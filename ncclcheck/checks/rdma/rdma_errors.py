@@ -8,10 +8,11 @@ from msgspec import Struct
 
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.rdma._counter_growth import Growth, growth
-from ncclcheck.checks.rdma_ports import NATIVE, listed
+from ncclcheck.checks.rdma_ports import NATIVE
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Node, Snapshot
 

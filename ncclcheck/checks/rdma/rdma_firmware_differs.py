@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
-from ncclcheck.checks.rdma_ports import listed, surveyed, without_devices
+from ncclcheck.checks.rdma_ports import surveyed, without_devices
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 

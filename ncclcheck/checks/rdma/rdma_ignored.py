@@ -12,7 +12,6 @@ from ncclcheck.checks.rdma_ports import (
     file_of,
     has_gpus,
     is_verbs,
-    listed,
     not_surveyed,
     surveyed,
     without_devices,
@@ -20,6 +19,7 @@ from ncclcheck.checks.rdma_ports import (
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import network

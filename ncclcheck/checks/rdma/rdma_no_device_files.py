@@ -8,7 +8,6 @@ from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.rdma_ports import (
     Surveyed,
     has_gpus,
-    listed,
     not_surveyed,
     surveyed,
     without_devices,
@@ -16,6 +15,7 @@ from ncclcheck.checks.rdma_ports import (
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 
 _FOLDER = "/dev/infiniband"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.model.finding import Evidence
-from ncclcheck.model.snapshot import CodeDifference, FileNames
+from ncclcheck.model.formats.prose import listed, plural
+from ncclcheck.model.snapshot import CodeDifference
 
 _IN_SENTENCE = 3
 
@@ -13,7 +14,7 @@ _IN_SENTENCE = 3
 def difference_text(difference: CodeDifference) -> str:
     """`on node02 3 files differ from node01 (a.py, b.py, c.py), 1 is missing (d.py)`."""
     parts = [
-        f"{_count(names)} {verb} ({_listed(names, _IN_SENTENCE)})"
+        f"{plural(names.count, 'file')} {verb} ({listed(names.first, _IN_SENTENCE, count=names.count)})"
         for names, verb in (
             (
                 difference.changed,
@@ -40,15 +41,5 @@ def file_evidence(difference: CodeDifference) -> Iterator[Evidence]:
         (difference.extra, f"files of {difference.path} that {difference.compared_with} does not have"),
     ):
         if names.count:
-            observed = f"{names.count}: {_listed(names, names.count)}"
+            observed = f"{names.count}: {listed(names.first, names.count, count=names.count)}"
             yield Evidence((difference.host,), what, observed, "none", "SHA-256 of each file")
-
-
-def _count(names: FileNames) -> str:
-    return f"{names.count} file{'' if names.count == 1 else 's'}"
-
-
-def _listed(names: FileNames, most: int) -> str:
-    listed = names.first[:most]
-    more = names.count - len(listed)
-    return ", ".join(listed) + (f" and {more} more" if more else "")

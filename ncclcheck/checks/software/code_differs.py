@@ -12,6 +12,7 @@ from ncclcheck.checks.software._files import difference_text, file_evidence
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Code, CodePath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import CodeDifference, Snapshot
 
 _NAMED_PACKAGES = 8  # so many differing packages are named in the summary
@@ -160,9 +161,8 @@ def _packages(codes: list[tuple[str, Code]]) -> Iterator[Answer]:
         return
     installed = {host: code.packages for host, code in codes if not isinstance(code.packages, Missing)}
     different = _different(installed)
-    shown = [f"{name} ({versions})" for name, versions in list(different.items())[:_NAMED_PACKAGES]]
-    more = f" and {len(different) - _NAMED_PACKAGES} more" if len(different) > _NAMED_PACKAGES else ""
-    what = ", ".join(shown) + more if shown else "their lists could not be compared"
+    shown = listed((f"{name} ({versions})" for name, versions in different.items()), _NAMED_PACKAGES)
+    what = shown or "their lists could not be compared"
     yield Finding(
         "warning",
         f"installed Python packages differ on {named(lists.odd_hosts)}: {what}",

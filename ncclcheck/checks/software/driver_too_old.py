@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import named, not_reported, unread
+from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
@@ -74,7 +74,6 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding(cuda, driver, tuple(names))
     # Where no torch has CUDA the question does not arise; where only some have none, it does.
     yield from (*untold.get(False, ()), *(untold.get(True, ()) if judged else ()))
-    yield from unread(snapshot, "software")
     yield from not_reported(snapshot)
     if not judged:
         yield NotApplicable("no node has both an NVIDIA driver and a torch with CUDA")

@@ -110,7 +110,8 @@ def _built_for(facts: NodeFacts) -> Fact[str]:
 def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) -> Iterator[NotKnown]:
     built_for = _built_for(facts)
     if isinstance(built_for, Missing):
-        yield NotKnown(f"the NCCL torch was built for: {built_for}", (host,))
+        section = "software" if isinstance(facts.software, Missing) else ""
+        yield NotKnown(f"the NCCL torch was built for: {built_for}", (host,), section)
     for library in libraries:
         if isinstance(library.version, Missing) and not _why_broken(library):
             yield NotKnown(f"the version of {library.path} ({library.origin}): {library.version}", (host,))

@@ -69,7 +69,8 @@ def plugin_missing(snapshot: Snapshot) -> Iterator[Answer]:
     for node, choice in snapshot.known("nccl"):
         environment = effective_environment(node.facts)
         if isinstance(environment, Missing):
-            yield NotKnown(f"{_VARIABLE}: {environment}", (node.host,))
+            section = "environment" if isinstance(node.facts.environment, Missing) else ""
+            yield NotKnown(f"{_VARIABLE}: {environment}", (node.host,), section)
         elif isinstance(choice.plugins, Missing):
             if environment.get(_VARIABLE) or choice.plugins.missing != "absent":
                 yield NotKnown(f"which plug-ins can be loaded: {choice.plugins}", (node.host,))

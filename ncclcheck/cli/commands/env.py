@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.model.exit_code import JUDGED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ncclcheck.model.report import Report
-
-# A finding that the advice is the cure for is no failure of `env`; not knowing, a bug and an interruption are.
-_GOOD_ENOUGH = (0, 1, 4)
 
 
 @click.command()
@@ -45,7 +43,8 @@ def env(context: click.Context, /, **given: Any) -> None:
     verdict = report.verdict
     if verdict.exit_code:
         write_error(f"{'; '.join(verdict.reasons)} ('ncclcheck preflight' shows it all)")
-    context.exit(0 if verdict.exit_code in _GOOD_ENOUGH else verdict.exit_code)
+    # A finding that the advice is the cure for is no failure of `env`; not knowing, a bug and an interruption are.
+    context.exit(0 if verdict.exit_code in JUDGED else verdict.exit_code)
 
 
 def _report(given: Mapping[str, Any]) -> Report:

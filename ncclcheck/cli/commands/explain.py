@@ -8,8 +8,7 @@ import click
 
 from ncclcheck.cli import options
 from ncclcheck.model.errors import UsageError
-
-USAGE = 2
+from ncclcheck.model.exit_code import USAGE
 
 
 @click.command()

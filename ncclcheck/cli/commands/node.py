@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from ncclcheck.cli import options
 from ncclcheck.cli.usage import one_sentence
 from ncclcheck.model.errors import NcclcheckError
+from ncclcheck.model.exit_code import UNKNOWN, USAGE
+from ncclcheck.model.formats.choices import PROTOCOLS
 from ncclcheck.timeouts import SLURM_HEALTH_S
 
 if TYPE_CHECKING:
-    from ncclcheck.report.fleet.status_line import Protocol
+    from ncclcheck.model.formats.choices import Protocol
     from ncclcheck.run.options import RunResult
-
-USAGE, UNKNOWN = 2, 3
 
 
 class TimerCommand(click.Command):
@@ -71,7 +71,7 @@ def _protocol_in(arguments: Sequence[str]) -> Protocol | None:
 
 def _protocol(given: Mapping[str, Any]) -> Protocol | None:
     format_ = given.get("format_")
-    return format_ if format_ in options.PROTOCOLS else None
+    return format_ if format_ in PROTOCOLS else None
 
 
 def _say_unknown(protocol: Protocol, why: str) -> int:

@@ -10,13 +10,12 @@ import click
 
 from ncclcheck.cli import options
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.exit_code import UNKNOWN
 
 if TYPE_CHECKING:
     from ncclcheck.model.fact import Fact
     from ncclcheck.model.report import NcclEntry
     from ncclcheck.model.snapshot import Node
-
-UNKNOWN = 3
 
 
 @click.command()

@@ -11,6 +11,7 @@ from contextlib import suppress
 import click
 
 from ncclcheck import timeouts
+from ncclcheck.model.exit_code import INTERRUPTED
 
 
 @click.command(hidden=True)
@@ -63,7 +64,7 @@ def take_part() -> int:
 
 def _end() -> None:
     """Interrupt the process, as Ctrl-C does, and end it soon after whatever it does."""
-    last = threading.Timer(timeouts.REMOTE_ENDING_S, os._exit, (130,))
+    last = threading.Timer(timeouts.REMOTE_ENDING_S, os._exit, (INTERRUPTED,))
     last.daemon = True
     last.start()
     os.kill(os.getpid(), signal.SIGTERM)

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from ncclcheck.cli import options
 from ncclcheck.cli.values import FileName
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.exit_code import FOUND, USAGE
+from ncclcheck.model.formats.choices import NODE_LISTS, SCREEN_FORMATS
 
 if TYPE_CHECKING:
     from ncclcheck.model.formats.shared_values import SharedReader
     from ncclcheck.model.report import Report
-
-REGRESSION, USAGE = 1, 2
 
 
 class _WithWords(click.Command):
@@ -72,7 +72,7 @@ def compare(
         write_out(changes_markdown(found))
     else:
         write_out(changes_text(found, width=screen_width(), color=is_color_wanted()))
-    context.exit(REGRESSION if found.regressions else 0)
+    context.exit(FOUND if found.regressions else 0)
 
 
 @click.command()
@@ -120,7 +120,7 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
 @click.option(
     "--format",
     "format_",
-    type=click.Choice([*options.SCREEN_FORMATS, *options.NODE_LISTS], case_sensitive=False),
+    type=click.Choice([*SCREEN_FORMATS, *NODE_LISTS], case_sensitive=False),
     default="text",
     help="Format of standard output; the last five list the nodes that isolate named, or the others.  [text]",
 )

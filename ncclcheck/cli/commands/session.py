@@ -13,13 +13,12 @@ from ncclcheck.cli import options
 from ncclcheck.cli.benchmarks.try_options import tries
 from ncclcheck.cli.usage import PrefixCommand
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.exit_code import UNKNOWN, USAGE
 
 if TYPE_CHECKING:
     from ncclcheck.cli.commands.prefix import Prefixed
     from ncclcheck.model.report import Report
     from ncclcheck.run.options import Command, RunOptions, RunResult
-
-USAGE, UNKNOWN = 2, 3
 
 
 @click.command(cls=PrefixCommand)

@@ -11,6 +11,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.model.exit_code import JUDGED, PASS
+
 OWN_REASON = "ncclcheck node: "  # as no other command of ours, and no example, begins a reason
 KEPT_RESULTS = 3
 BAD_TO_DRAIN = 2
@@ -18,7 +20,6 @@ GOOD_TO_RESUME = 3
 _AWAY = frozenset(
     {"DOWN", "FAIL", "FAILING", "ERROR", "FUTURE", "POWERED_DOWN", "POWERING_DOWN", "REBOOT_ISSUED"}
 )
-_GOOD, _BAD = (0,), (1, 4)  # exit codes
 
 Health: TypeAlias = Literal["good", "bad", "unknown"]
 
@@ -58,7 +59,9 @@ class Action(Struct, frozen=True):
 
 def health_of(exit_code: int) -> Health:
     """Return what a run says about the node; wrong usage, a bug and an interrupt say nothing."""
-    return "good" if exit_code in _GOOD else "bad" if exit_code in _BAD else "unknown"
+    if exit_code not in JUDGED:
+        return "unknown"
+    return "good" if exit_code == PASS else "bad"
 
 
 def wanted(results: Sequence[Result], node: SlurmNode) -> Action:

@@ -15,12 +15,12 @@ from ncclcheck.cli.screen import write_out
 from ncclcheck.measure.watching.words import ranks_words
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError, UsageError
+from ncclcheck.model.exit_code import FOUND, PASS, UNKNOWN
 
 _NAME = "status.json"
 _LIMIT_BYTES = 1 << 20
 _LATE_LOOKS = 4
 _FOUND = ("hang", "died", "stopped", "silent")
-SILENT = 3
 
 
 class Status(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,8 +69,8 @@ def show_status(folder: str) -> int:
     for status in found:
         write_out(_line(status, now) + "\n")
     if any(status.decision in _FOUND for status in found):
-        return 1
-    return SILENT if any(_late_s(status, now) for status in found) else 0
+        return FOUND
+    return UNKNOWN if any(_late_s(status, now) for status in found) else PASS
 
 
 def _read(path: Path) -> Status | None:

@@ -39,6 +39,7 @@ from ncclcheck.facts.job.rank_processes import stat_fields
 from ncclcheck.facts.job.rank_stacks import NO_PY_SPY, py_spy
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.exit_code import STOPPED
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.report.watch import JobEnd
 from ncclcheck.run.judge import start_clock
@@ -46,8 +47,6 @@ from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_stat
 from ncclcheck.spawn.output.kept_output import KeptOutput
 from ncclcheck.spawn.output.streams import own_streams
 from ncclcheck.timeouts import WATCH_EXPLAIN_S, WATCH_STOP_S
-
-STOPPED = 4
 
 
 def run_watched(given: Mapping[str, Any]) -> int:

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.join.master import describe, is_loopback, resolve_master
+from ncclcheck.exchange.join.master import describe, resolve_master
 from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import limit_packets
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import Launch
 
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # linux/sockios.h, linux/if.h

@@ -48,8 +48,8 @@ class KnockMessage(Struct, frozen=True, forbid_unknown_fields=True):
     knock: Knock
 
 
-class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
-    """The reply of node 0: is its store up; if it never will be, why (after FAILED: because of a bug).
+class KnockReply(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The reply of node 0: is its store up; if it never will be, why; `has_failed`: because of a bug.
 
     `answers_lost`: connection requests of the node arrived there, and its answers to them did not come back.
     `relay`: it is not node 0 that replies, but a node that has joined it, at the address `serves_at`.
@@ -61,6 +61,7 @@ class KnockReply(Struct, frozen=True, forbid_unknown_fields=True):
     answers_lost: bool = False
     relay: bool = False
     serves_at: str = ""
+    has_failed: bool = False
 
 
 PROTOCOL = "ncclcheck-knock-1"
@@ -92,6 +93,7 @@ class KnockListener:
         self._half_open: tuple[float, frozenset[str]] = 0.0, frozenset()  # until when that is good enough
         self.serving = False
         self.given_up = ""
+        self.has_failed = False
         self._sockets: list[socket.socket] = []
         # Who will knock, and on which of our addresses, is not known before: as with the store itself.
         for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104
@@ -159,7 +161,13 @@ class KnockListener:
             way = message.knock.master
             is_lost = not self._relays_for and way.outcome == "filtered" and self._is_half_open(sender[0])
             reply = KnockReply(
-                PROTOCOL, self.serving, self.given_up, is_lost, bool(self._relays_for), self._relays_for
+                PROTOCOL,
+                self.serving,
+                given_up=self.given_up,
+                answers_lost=is_lost,
+                relay=bool(self._relays_for),
+                serves_at=self._relays_for,
+                has_failed=self.has_failed,
             )
             is_news = self._keep(message, sender[0], is_lost=is_lost)
             with contextlib.suppress(OSError):

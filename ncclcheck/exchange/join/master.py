@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.knock import (
-    FAILED,
     PROTOCOL,
     Knocked,
     KnockMessage,
@@ -28,6 +27,7 @@ from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
@@ -56,19 +56,6 @@ def resolve_master(name: str, deadline: Deadline, say: Callable[[str], None]) ->
             say(f"the master's name does not resolve ({addresses.detail}); trying for {left_s}")
             was_told = True
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
-
-
-def is_loopback(address: str) -> bool:
-    """Return whether it is in 127.0.0.0/8 or ::1."""
-    return ipaddress.ip_address(address.split("%")[0]).is_loopback
-
-
-def names_loopback(way: MasterPath) -> bool:
-    """Return whether the name means "this machine" everywhere, so that no other machine can reach it."""
-    try:
-        return is_loopback(way.name)
-    except ValueError:
-        return way.name.split(".")[0].lower() == "localhost"
 
 
 def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
@@ -316,7 +303,7 @@ def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
 def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
     """Return the path as node 0 explains it: if ncclcheck failed there, TCP says nothing about the network."""
     word = f"node 0 answers by datagram: {reply.given_up}"
-    if reply.given_up.startswith(FAILED):
+    if reply.has_failed:
         return replace(way, outcome="lost", detail=word)
     way = replace(way, not_served=reply.given_up)
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")

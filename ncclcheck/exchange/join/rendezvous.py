@@ -9,10 +9,10 @@ import time
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.exchange.join.master import is_loopback
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import NOT_RANKED, Launch
 
 

@@ -15,7 +15,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.trust.run_key import RunKey, framed, opened_message, sealed_message
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import NOT_TOLD, Missing
 
 _NUMBER_BYTES = 8
 _ORIGIN = "the launcher's store"
@@ -74,8 +74,7 @@ class SealedStore:
     def get_documents(self, document_keys: Sequence[str], *, thorough: bool = True) -> dict[str, bytes]:
         """Return those of the documents that members stored, as `get_document`."""
         found = self._inner.get_documents(document_keys, thorough=thorough)
-        nowhere = Missing("absent", "not read")
-        opened = {key: self._opened(key, found.get(key, nowhere)) for key in document_keys}
+        opened = {key: self._opened(key, found.get(key, NOT_TOLD)) for key in document_keys}
         return {key: value for key, value in opened.items() if not isinstance(value, Missing)}
 
     def get_document(self, key: str) -> bytes | Missing:

@@ -53,6 +53,11 @@ def make_store(tcp_store: Callable[..., Any], host: str, port: int, **options: A
     return tcp_store(host, port, use_libuv=False, **options)
 
 
+def says_port_in_use(error: str) -> bool:
+    """Return whether an error of a TCPStore that was to be served says that another program has the port."""
+    return "EADDRINUSE" in error or "in use" in error
+
+
 def read(store: Any, key: str, *, is_awaited: bool = True) -> bytes | None:
     """Return the value; None while it is not set. Never wait for it.
 

@@ -10,10 +10,10 @@ from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.child import run_python_child
 from ncclcheck.facts.section import FactsRequest, Section
 from ncclcheck.facts.text_files import readable
-from ncclcheck.model.checkpoints import CheckpointFolder
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import CheckpointFolder
 
 _MODULE = "ncclcheck.facts.checkpoints.checkpoints_child"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.checkpoints.folder import read_folder
 from ncclcheck.facts.text_files import readable
-from ncclcheck.model.checkpoints import CheckpointFolder
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import CheckpointFolder
 
 _MEMORY_BYTES = 4 << 30  # of a damaged pickle; the largest real metadata takes a part of it
 

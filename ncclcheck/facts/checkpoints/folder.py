@@ -17,8 +17,8 @@ from ncclcheck.facts.checkpoints.file_ends import SAVED, damage_of
 from ncclcheck.facts.checkpoints.formats import RULES, Lacks
 from ncclcheck.facts.checkpoints.listing import Files, files_of, step_of
 from ncclcheck.facts.text_files import readable
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 
 LOOKED_INTO = 16  # the newest ones: a job resumes from one of them
 MOST_ENTRIES = 20_000

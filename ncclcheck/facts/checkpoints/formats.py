@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.torch_zip import Unread, read_saved
-from ncclcheck.model.checkpoints import CheckpointFormat
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.pickle_records import Record, read_records
 from ncclcheck.model.formats.pickles import PickleTooLong
+from ncclcheck.model.job.checkpoints import CheckpointFormat
 
 JSON_BYTES = 64 << 20
 METADATA_BYTES = 128 << 20

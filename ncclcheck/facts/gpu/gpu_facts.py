@@ -15,10 +15,10 @@ from ncclcheck.facts.gpu.gpu_log import read_gpu_log
 from ncclcheck.facts.gpu.gpu_work import read_gpu_work, read_torch_gpus
 from ncclcheck.facts.gpu.nvml_gpus import Nvml, read_nvml
 from ncclcheck.facts.pci.pci import nvidia_gpus, read_pci
-from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Folder
-from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NOT_READ, Gpu
+from ncclcheck.model.fact import NOT_IN_A_TREE, NOT_READ, Fact, Missing
+from ncclcheck.model.facts import Gpu
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuWork, TorchGpus
 
 _IMEX_CHANNELS = Path("/dev/nvidia-caps-imex-channels")

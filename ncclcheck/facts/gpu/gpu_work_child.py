@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from ncclcheck import timeouts
 from ncclcheck.facts.orphan import die_with_parent
+from ncclcheck.model.gpu import OPENING_STAGE
 
 SIZE = 512
 # Factors up to 6: every sum is below 512 * 36, which float32 (and TF32) holds exactly in whatever order it is added.
@@ -130,7 +131,7 @@ def _work(torch: Any, ordinal: int) -> dict[str, object]:
     _stage("count the GPUs")
     if ordinal >= torch.cuda.device_count():
         return {"outcome": "hidden"}
-    _stage("open the GPU")
+    _stage(OPENING_STAGE)
     device = torch.device("cuda", ordinal)
     torch.cuda.set_device(device)
     uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)

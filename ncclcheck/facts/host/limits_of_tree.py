@@ -16,9 +16,9 @@ from ncclcheck.facts.host.limits import (
     read_limits,
     size_option_kib,
 )
-from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.tree import Folder
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 from ncclcheck.model.facts import DevShm, Limits
 
 T = TypeVar("T")

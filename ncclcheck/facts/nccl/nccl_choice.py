@@ -12,11 +12,11 @@ from ncclcheck.facts.nccl.nccl_library import Inquiry, first_library, inquire
 from ncclcheck.facts.nccl.nccl_plugins import TUNER_VARIABLE, as_plugins, as_tuners, plugin_files, tuner_files
 from ncclcheck.facts.nccl.nccl_search import Found, rpath_folders, search_libraries
 from ncclcheck.facts.nccl.nccl_words import version_text
-from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.loading import LibraryVersion, load
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 from ncclcheck.model.facts import NcclChoice, NcclConfigFile
 from ncclcheck.model.hardware import NcclLibrary
 

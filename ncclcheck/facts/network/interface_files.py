@@ -9,9 +9,8 @@ from ncclcheck.facts.network.interface_kind import LinkSigns, kind_of, tunnel_of
 from ncclcheck.facts.pci.pci_address import pci_of
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_TOLD, Fact, Missing
 from ncclcheck.model.facts import Address, Interface
-from ncclcheck.model.hardware import NOT_TOLD
 
 SYSFS_NET = "sys/class/net"
 _SPEED_UNKNOWN = {-1, 0, 0xFFFFFFFF}  # SPEED_UNKNOWN of linux/ethtool.h, signed and unsigned

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ncclcheck.facts.network.interface_files import SYSFS_NET, InterfaceReading, complete
-from ncclcheck.facts.section import NOT_IN_A_TREE
 from ncclcheck.facts.tree import Folder, natural
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 from ncclcheck.model.facts import Interface
 
 # linux/if.h; IFF_RUNNING (0x40) is never in the file.

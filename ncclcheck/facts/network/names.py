@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, start
-from ncclcheck.facts.section import NOT_IN_A_TREE, Section
+from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 from ncclcheck.model.facts import Names
 
 # What glibc reads for each look-up: nsswitch.conf(5), resolv.conf(5), host.conf(5), hosts(5), gai.conf(5)

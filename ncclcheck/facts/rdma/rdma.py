@@ -10,7 +10,7 @@ from ncclcheck.facts.pci.pci_address import pci_of
 from ncclcheck.facts.pci.pci_device import numa_node
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder, machine, natural
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import LOADER_NOT_ASKED, Fact, Missing
 from ncclcheck.model.hardware import Gid, Rdma, RdmaPort
 
 # NCCL, transport/net_ib.cc: ncclIbGdrSupport looks whether one of these files exists; which of them, by version.
@@ -56,7 +56,7 @@ def read_rdma(root: Path) -> Fact[Rdma]:
         device_files=_device_files(here),
         peer_memory=_peer_memory(here),
         unusable_files=Missing("absent", "not asked of the kernel"),
-        verbs_library=Missing("absent", "not asked of the loader"),
+        verbs_library=LOADER_NOT_ASKED,
     )
 
 

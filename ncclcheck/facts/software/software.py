@@ -15,7 +15,7 @@ from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.software.packages import installed, metadata_lines
 from ncclcheck.facts.text_files import read_line, read_text
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import LIBRARY_NOT_ASKED, Fact, Missing
 from ncclcheck.model.facts import Software
 
 _NO_TORCH = Missing("absent", "torch is not installed in this Python")
@@ -130,5 +130,5 @@ SOFTWARE = Section(
         "/proc/driver/nvidia/version"
     },
     # The NCCL library is asked in a section of its own; `collect` puts its version here.
-    read=lambda _: read_software(Missing("absent", "the library was not asked")),
+    read=lambda _: read_software(LIBRARY_NOT_ASKED),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import log
 
 from msgspec import Struct
@@ -35,6 +35,7 @@ from ncclcheck.model.benchmarks.soak import (
     SoakSeries,
     SoakStart,
 )
+from ncclcheck.model.formats.prose import listed
 
 MOST_EVENTS = 200
 _SHOWN = 4  # hosts of a drop, in words
@@ -323,14 +324,9 @@ def _words(named: Whom) -> str:
         return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less{ways}"
     if len(named.hosts) > 1:
         verb = {"send": "send", "receive": "receive", "both": "send and receive"}[named.direction or "both"]
-        return f"{_several(named.hosts)} {verb} up to {named.part:.0%} less"
+        return f"{listed(named.hosts, _SHOWN)} {verb} up to {named.part:.0%} less"
     verb = {"send": "sends", "receive": "receives", "both": "sends and receives"}[named.direction or "both"]
     return f"{named.hosts[0]} {verb} {named.part:.0%} less"
-
-
-def _several(hosts: Sequence[str]) -> str:
-    more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
-    return ", ".join(hosts[:_SHOWN]) + more
 
 
 def _series_of(op: Op, size_bytes: int, series: _OpSeries) -> SoakSeries:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncclcheck.measure.watching.blocked import directions
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.job.watched import Watch, WatchedRank
 
 _MOST = 4
@@ -18,7 +19,7 @@ def told(watch: Watch) -> str:
         case "died":
             return _died(watch)
         case "stopped":
-            who = _listed([f"{_name(rank)} {rank.reason}" for rank in watch.culprits])
+            who = listed([f"{_name(rank)} {rank.reason}" for rank in watch.culprits], _MOST, last=", ")
             return f"{who}: the other ranks will wait for it"
         case "quiet":
             return _quiet(watch)
@@ -51,7 +52,9 @@ def _hang(watch: Watch) -> str:
         where = _lost(watch) or ", so look at the network or the GPUs between them"
         return f"the job hangs: {since}; {waiting}, all ranks in the same call: a collective that does not end{where}"
     culprits = [_placed(rank) for rank in watch.culprits]
-    return f"the job hangs: {_listed(culprits)}; {since}" + (f"; {waiting} for it" if waiting else "")
+    return f"the job hangs: {listed(culprits, _MOST, last=', ')}; {since}" + (
+        f"; {waiting} for it" if waiting else ""
+    )
 
 
 def _lost(watch: Watch) -> str:
@@ -67,7 +70,7 @@ def _silent(watch: Watch) -> str:
 
 
 def _hosts(hosts: Sequence[str]) -> str:
-    return _listed(list(hosts))
+    return listed(hosts, _MOST, last=", ")
 
 
 def _died(watch: Watch) -> str:
@@ -79,7 +82,7 @@ def _died(watch: Watch) -> str:
 def _quiet(watch: Watch) -> str:
     text = f"nothing has advanced for {watch.since_s:.0f} s, and this is no hang as far as {_seen_by(watch)}"
     if watch.culprits:
-        text += f": {_listed([_placed(rank) for rank in watch.culprits])}"
+        text += f": {listed([_placed(rank) for rank in watch.culprits], _MOST, last=', ')}"
     waiting = _waiting(watch)
     if waiting:
         text += f"; {waiting}" + ("" if watch.culprits else ": whoever they wait for is on another node")
@@ -105,8 +108,3 @@ def _name(rank: WatchedRank) -> str:
 def _placed(rank: WatchedRank) -> str:
     where = f" at {rank.file}:{rank.line} in {rank.function}" if rank.file else ""
     return f"{_name(rank)} {rank.reason or 'is'}{where}"
-
-
-def _listed(texts: Sequence[str]) -> str:
-    more = [f"{len(texts) - _MOST} more"] if len(texts) > _MOST else []
-    return ", ".join([*texts[:_MOST], *more])

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.bench_demands import Floor, parse_floor
 from ncclcheck.model.errors import UsageError
+from ncclcheck.model.formats.choices import FAIL_ON, FailOn
 from ncclcheck.model.policy import policy_values as values
 from ncclcheck.model.policy.expected import Expectation, Expected, Number, PolicyRule, Profile
 from ncclcheck.model.policy.policy_values import COUNTS, MEASURING, SECTIONS, WrongValueError
@@ -23,7 +24,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-FailOn = Literal["error", "warning", "never"]
 RuleKind = Literal["require", "ignore", "demote"]
 _RULES: tuple[RuleKind, ...] = get_args(RuleKind)
 _JOB = (
@@ -200,7 +200,7 @@ def _nodes(value: Any) -> int:
 
 
 def _fail_on(value: Any) -> str:
-    return values.choice(value, *get_args(FailOn))
+    return values.choice(value, *FAIL_ON)
 
 
 def _match(document: _PolicyDocument, table: Mapping[str, Any], path: Path) -> Profile | None:

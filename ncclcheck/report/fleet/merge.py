@@ -13,8 +13,11 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
+from ncclcheck.model.exit_code import BUG, INTERRUPTED, UNKNOWN
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES, CheckRun, Finding, Outcome
+from ncclcheck.model.formats.choices import FailOn
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import (
     SCHEMA_VERSION,
     Advice,
@@ -26,7 +29,7 @@ from ncclcheck.model.report import (
 )
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.report.build import this_tool
-from ncclcheck.report.exit_code import FailOn, plural, verdict
+from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.text.fold import fold_hosts
 
 NOT_ONE_JOB = Missing("absent", "the nodes were checked one by one")
@@ -48,7 +51,7 @@ _FAMILIES = (
     "NC7",
 )  # of what a node is, not of how a job was started or went
 _WORST_FIRST: tuple[Outcome, ...] = ("crashed", "found", "unknown", "passed", "not_applicable", "ignored")
-_TELLS_NOTHING = (70, 130, 3)  # exit codes
+_TELLS_NOTHING = (BUG, INTERRUPTED, UNKNOWN)
 _GATES: tuple[FailOn, ...] = ("warning", "error", "never")  # the strictest first
 
 

@@ -8,15 +8,13 @@ UNKNOWN; performance data after a bar).
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, TypeAlias, get_args
 
 from ncclcheck.model.finding import SEVERITIES
+from ncclcheck.model.formats.choices import Protocol
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.plain import plain
 
-Protocol: TypeAlias = Literal["npd", "nagios"]
-PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 MOST_BYTES = 80
 UNKNOWN: dict[Protocol, int] = {"npd": 2, "nagios": 3}
 _PASS, _FOUND = 0, (1, 4)  # ours

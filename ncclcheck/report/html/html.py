@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import NodeEntry, Report
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.html.html_charts import MOST_PAIRS, chart_data, failed_pairs
 from ncclcheck.report.html.html_isolation import rounds_chart
 from ncclcheck.report.html.html_matrix import heat_map, point_map

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
-
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
+from ncclcheck.model.formats.choices import HostOrder
 from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.report import Report
 from ncclcheck.report.node_lists import LEFT_OUT
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
 
-HostOrder: TypeAlias = Literal["hostfile", "slurm-tree", "slurm-block", "labels"]
-HOST_ORDERS: tuple[HostOrder, ...] = get_args(HostOrder)
 LABEL = "ncclcheck/leaf"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain

@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.benchmarks.soak import Soak, SoakEvent, SoakSeries
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
 from ncclcheck.model.units import format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.model.bench import Point, RankFailure, WrongElement
 from ncclcheck.model.benchmarks.ceiling import Ceiling, Comparable
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import BenchReport, Report, Used
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 

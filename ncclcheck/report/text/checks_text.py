@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import CheckEntry, Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 

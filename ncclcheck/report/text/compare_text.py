@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.model.codec import encode_pretty
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.compare import Changes, FindingChange, PointChange, Side
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.markdown_text import code, md, paragraph, table
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from statistics import median
 
 from ncclcheck.model.bench import Comparison, Variant
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.page import Line, Span, line
 
 _WORDS = {

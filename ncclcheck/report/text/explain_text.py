@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import LogReport, Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
+from ncclcheck.report.text.page import BLANK, VERDICT_STYLE, Line, Span, draw, line
 
-_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
 _KIB, _MIB = 1 << 10, 1 << 20
 _MOST_VALUES = 8
 
@@ -36,7 +35,9 @@ def _page(report: Report, log: LogReport, verbose: int) -> Iterator[Line]:
     for reason in more:
         yield line(f"also: {reason}")
     yield line(
-        Span(f"exit {report.verdict.exit_code}", _STYLE[report.verdict.status]), f": {first}", wrap=False
+        Span(f"exit {report.verdict.exit_code}", VERDICT_STYLE[report.verdict.status]),
+        f": {first}",
+        wrap=False,
     )
 
 

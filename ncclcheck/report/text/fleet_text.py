@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Fleet, FleetCheck, Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 

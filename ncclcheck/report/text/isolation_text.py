@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator
 
 from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
+from ncclcheck.model.formats.choices import NodeList
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
-from ncclcheck.report.exit_code import plural
-from ncclcheck.report.node_lists import NodeList, bad_nodes, node_list, unlisted
+from ncclcheck.report.node_lists import bad_nodes, node_list, unlisted
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain

@@ -14,6 +14,7 @@ from ncclcheck.report.text.plain import plain
 if TYPE_CHECKING:
     from rich.text import Text
 
+VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
 _NARROWEST = 20
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ncclcheck.launch.launcher_registry import label_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import SEVERITIES
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.matrix.matrix_text import matrix_lines
 from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import bench_lines
@@ -24,12 +24,10 @@ from ncclcheck.report.text.isolation_text import isolation_lines
 from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.mesh_text import mesh_lines
 from ncclcheck.report.text.nccl_text import nccl_lines
-from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
+from ncclcheck.report.text.page import BLANK, VERDICT_STYLE, Line, Span, draw, line
 from ncclcheck.report.text.sections import authentication_words
 from ncclcheck.report.text.settings_text import settings_lines
 from ncclcheck.report.trials.trials_text import trial_lines
-
-_VERDICT_STYLE = {"pass": "bold green", "fail": "bold red", "unknown": "bold yellow", "error": "bold red"}
 
 
 def render(report: Report, *, verbose: int = 0, width: int | None = None, color: bool = False) -> str:
@@ -137,5 +135,5 @@ def _verdict(report: Report) -> Iterator[Line]:
     first, *more = report.verdict.reasons or ("no reason was given",)
     for reason in more:
         yield line(f"also: {reason}")
-    style = _VERDICT_STYLE[report.verdict.status]
+    style = VERDICT_STYLE[report.verdict.status]
     yield line(Span(f"exit {report.verdict.exit_code}", style), f": {first}", wrap=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.model.benchmarks.trials import SizeEffect, Trial
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
 from ncclcheck.model.units import format_size
-from ncclcheck.report.exit_code import plural
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
 

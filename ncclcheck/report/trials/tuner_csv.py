@@ -20,7 +20,7 @@ COLLECTIVES = {
     "reduce": "reduce",
 }
 ALGORITHMS = frozenset({"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"})
-PROTOCOLS = frozenset({"ll", "ll128", "simple"})
+NCCL_PROTOCOLS = frozenset({"ll", "ll128", "simple"})
 _TRAP = (
     "NVIDIA's example plug-in (up to 2.30.7) sets one channel before it looks for a row, so every call that no row",
     "here matches runs on ONE channel, however large: load it only where the job makes these calls alone, or set",
@@ -59,7 +59,7 @@ def _row(bench: BenchReport, winner: Trial, effect: SizeEffect) -> Iterator[str]
         yield f"# {what}: no row, the plug-in knows no such collective"
     elif choice is None or not choice.channels:
         yield f"# {what}: no row, NCCL's log does not say with how many channels it ran (2.24.3 and newer do)"
-    elif choice.algorithm.lower() not in ALGORITHMS or choice.protocol.lower() not in PROTOCOLS:
+    elif choice.algorithm.lower() not in ALGORITHMS or choice.protocol.lower() not in NCCL_PROTOCOLS:
         words = f"{plain(choice.algorithm[:20])}, {plain(choice.protocol[:20])}"
         yield f"# {what}: no row, the plug-in does not know {words}"
     else:

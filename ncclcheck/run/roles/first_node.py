@@ -13,7 +13,6 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.early_reports import EarlyReports
 from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
-from ncclcheck.exchange.join.master import names_loopback
 from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, serve_verdict
@@ -26,6 +25,7 @@ from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.formats.addresses import names_this_machine
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot
@@ -94,7 +94,7 @@ def _opened(
         return open_store(context, deadline)
     except Exception as error:
         if knocks is not None:
-            knocks.given_up = f"{FAILED}{first_line(error)}"
+            knocks.given_up, knocks.has_failed = f"{FAILED}{first_line(error)}", True
             knocks.wait_for_all(context.deadline.within(FAILED_STAND_DOWN_S))
         raise
 
@@ -125,7 +125,9 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
         if server is not None:
             server.close()
         return is_second
-    is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_loopback(way)
+    is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_this_machine(
+        way.name
+    )
     joining = replace(
         session.joining,
         timeout_s=doomed.left() if is_doomed else timeout_s,

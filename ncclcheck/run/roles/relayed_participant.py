@@ -75,7 +75,7 @@ def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[Master
         first = None if isinstance(told, Missing) else read_message(told, FirstNode, SMALL_LIMIT_BYTES)
     except DecodeError:
         first = None
-    if first is not None and first.detail.startswith(FAILED):
+    if first is not None and first.has_failed:
         return _nowhere(context, f"node 0 says: {first.detail}"), None
     serving = first is not None and first.serving
     search = replace(search_of(context), serving=serving)
@@ -97,7 +97,8 @@ def _serve(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, St
     try:
         served, way = open_store(context, deadline)
     except Exception as error:  # a bug: the others need not wait at the master address
-        tell_of_first_node(store, serving=False, detail=f"{FAILED}{first_line(error)}")
+        detail = f"{FAILED}{first_line(error)}"
+        tell_of_first_node(store, serving=False, detail=detail, has_failed=True)
         raise
     if isinstance(served, Missing):
         tell_of_first_node(store, serving=False, detail=served.detail)

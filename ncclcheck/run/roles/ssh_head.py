@@ -30,6 +30,7 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import DEFAULT_PORT, port
 from ncclcheck.measure.remaining import Standing
 from ncclcheck.model.codec import encode
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
@@ -80,7 +81,7 @@ def run_from_head(
     interrupted = False
     try:
         fleet.start()
-        say(f"starting ncclcheck on {launch.nnodes} host{'s' if launch.nnodes > 1 else ''} over ssh")
+        say(f"starting ncclcheck on {plural(launch.nnodes, 'host')} over ssh")
         try:
             lead(replace(session, deadline=context.steps_deadline()))
         except KeyboardInterrupt:

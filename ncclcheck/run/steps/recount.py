@@ -15,8 +15,7 @@ from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.roster import Member
 from ncclcheck.facts.network.link_counters import read_links_again, with_counts
 from ncclcheck.facts.rdma.rdma_counters import read_again, with_reading
-from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import NOT_READ
+from ncclcheck.model.fact import NOT_READ, Fact, Missing
 from ncclcheck.model.hardware import LinkCounters, PortCounters
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.run.session import Session, ask, with_silent

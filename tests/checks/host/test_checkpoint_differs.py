@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, with_facts
 from tests.checks.running import finding, is_silent, run

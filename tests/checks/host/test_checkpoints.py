@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.checks.host._checkpoints import FolderPlace, folders, words
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from tests.builders import cluster, with_facts
 
 NEW = Checkpoint("last.ckpt", ("file",), None, True, 1, 10, 1)

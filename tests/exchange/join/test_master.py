@@ -17,14 +17,13 @@ from ncclcheck.exchange.join.master import (
     describe,
     find_master,
     give_up,
-    is_loopback,
-    names_loopback,
     resolve_master,
     unmarked,
 )
 from ncclcheck.facts.network.interfaces import read_interfaces
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.formats.addresses import is_loopback
 from tests.fact_builders import launch
 from tests.facts.namespace import Namespace
 
@@ -255,23 +254,6 @@ def test_a_name_is_local_only_when_all_its_addresses_are() -> None:
     assert not describe("n", 1, ("127.0.1.1", "192.0.2.8"), own).is_local
 
 
-@pytest.mark.parametrize(
-    "name", ["localhost", "LOCALHOST", "localhost.localdomain", "127.0.0.1", "127.9.9.9", "::1"]
-)
-def test_some_names_mean_this_machine_everywhere(name: str) -> None:
-    assert names_loopback(describe(name, 1, ("127.0.0.1",), frozenset()))
-
-
-@pytest.mark.parametrize("name", ["node01", "10.0.0.1", "localhost2", "fd00::1", "my.localhost.net"])
-def test_others_may_mean_it_only_here(name: str) -> None:
-    assert not names_loopback(describe(name, 1, ("127.0.1.1",), frozenset()))
-
-
-def test_a_scope_does_not_hide_a_loopback_address() -> None:
-    assert is_loopback("::1%lo")
-    assert not is_loopback("fe80::1%eth0")
-
-
 def test_who_gives_up_tells_node_0_and_hears_whether_it_serves(
     held: socket.socket, node_0: KnockListener
 ) -> None:
@@ -286,7 +268,7 @@ def test_who_gives_up_tells_node_0_and_hears_whether_it_serves(
 def test_the_network_is_not_blamed_where_node_0_failed_by_itself(
     held: socket.socket, node_0: KnockListener
 ) -> None:
-    node_0.given_up = f"{FAILED}NotImplementedError: x"
+    node_0.given_up, node_0.has_failed = f"{FAILED}NotImplementedError: x", True
     found = find(node_1(held), 10.0)
     assert found.outcome == "lost"
     assert found.detail == f"node 0 answers by datagram: {FAILED}NotImplementedError: x"

@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from ncclcheck.exchange.store.torch_versions import is_own_bug, is_set, make_store, read, takes_socket
+from ncclcheck.exchange.store.torch_versions import (
+    is_own_bug,
+    is_set,
+    make_store,
+    read,
+    says_port_in_use,
+    takes_socket,
+)
 
 NO_SOCKET = (
     "The libuv TCPStore backend does not support initialization with an listen fd. Please switch to the legacy "
@@ -123,3 +130,9 @@ def test_an_error_of_the_machine_or_the_network_is_none(error: Exception, servin
 def test_a_peer_can_cause_errors_of_size_and_our_own_server_cannot(error: Exception) -> None:
     assert not is_own_bug(error, serving=False)
     assert is_own_bug(error, serving=True)
+
+
+def test_torch_says_in_two_ways_that_a_port_is_held() -> None:
+    assert says_port_in_use("The server socket has failed to bind: errno 98 - Address already in use")
+    assert says_port_in_use("EADDRINUSE")
+    assert not says_port_in_use("The client socket has timed out")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.checkpoints.folder import read_folder
-from ncclcheck.model.checkpoints import Checkpoint
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import Checkpoint
 from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
 

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ncclcheck.facts.checkpoints.folder import LOOKED_INTO, read_folder
 from ncclcheck.facts.checkpoints.formats import dcp
 from ncclcheck.facts.checkpoints.listing import files_of
-from ncclcheck.model.checkpoints import Checkpoint, CheckpointFolder
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
 

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ncclcheck.model.finding import CheckRun
+from ncclcheck.model.formats.choices import PROTOCOLS, Protocol
 from ncclcheck.model.report import Report
 from ncclcheck.report.fleet.status_line import (
     MOST_BYTES,
-    PROTOCOLS,
-    Protocol,
     status_code,
     status_line,
     unknown_line,

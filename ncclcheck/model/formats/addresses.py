@@ -6,6 +6,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _MOST_KNOWN = 1 << 17
+_LOCAL_NAMES = ("localhost", "ip6-localhost")
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
@@ -19,6 +20,14 @@ def is_loopback(address: str) -> bool:
     """Return True for 127.0.0.0/8 and ::1 (also written as ::ffff:127.0.0.1)."""
     mapped = getattr(parsed(address), "ipv4_mapped", None)
     return parsed(address).is_loopback or (mapped is not None and mapped.is_loopback)
+
+
+def names_this_machine(name: str) -> bool:
+    """Return True for a loopback address and for localhost: on every machine they mean that machine."""
+    try:
+        return is_loopback(name)
+    except ValueError:
+        return name.split(".")[0].lower() in _LOCAL_NAMES
 
 
 @lru_cache(maxsize=_MOST_KNOWN)
