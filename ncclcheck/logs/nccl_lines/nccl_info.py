@@ -76,7 +76,7 @@ class Notes:
         self.links: dict[Link, None] = {}
         self.algorithms: dict[str, None] = {}
         self.calls: dict[LoggedCall, None] = {}
-        self.gpudirect: dict[str, None] = {}
+        self.gpudirect: dict[tuple[str, ...], str] = {}
 
     def knows_channel(self, message: bytes) -> bool:
         """Return True if a `Channel` line tells nothing new."""
@@ -149,7 +149,10 @@ class Notes:
         elif match := _PLUGIN.search(message):
             self.text["plugin"] = match["name"]
         elif (match := _GPUDIRECT.search(message)) and len(self.gpudirect) < MOST_LINKS:
-            self.gpudirect[f"{match['state']} for {match['what']} {match['which']}".strip()] = None
+            # Of a GPU and its many adapters the first of each state.
+            whose = match["which"].partition(" / ")[0]
+            line = f"{match['state']} for {match['what']} {match['which']}".strip()
+            self.gpudirect.setdefault((match["state"], match["what"], whose), line)
 
     def _machine(self, message: str) -> None:
         if match := _VERSION.search(message):
@@ -199,7 +202,7 @@ class Notes:
             channels=self.numbers.get("channels"),
             algorithms=tuple(self.algorithms),
             calls=tuple(self.calls),
-            gpudirect=tuple(self.gpudirect),
+            gpudirect=tuple(self.gpudirect.values()),
             inits_started=self.numbers.get("start", 0),
             inits_completed=self.numbers.get("complete", 0),
         )
