@@ -35,6 +35,7 @@ def choose_transport(
     """
     plugins = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.plugins
     choice = choose_network(Surroundings(facts.rdma, plugins, interfaces), environment, version)
+    gpu_nic = distances(facts, environment)
     gids = [gid.choose_gid(port, environment, version) for port in choice.ports]
     return Transport(
         network=choice.network,
@@ -45,16 +46,21 @@ def choose_transport(
             HcaChoice(port.device, port.port, gid_choice.index)
             for port, gid_choice in zip(choice.ports, gids, strict=True)
         ),
-        gpu_nic=distances(facts),
+        gpu_nic=() if isinstance(gpu_nic, Missing) else gpu_nic,
         gpudirect=_gpudirect(facts, choice.network, choice.ports, environment, version),
         fails=choice.fails,
     )
 
 
-def distances(facts: NodeFacts) -> tuple[GpuNic, ...]:
-    """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read."""
+def distances(facts: NodeFacts, environment: Mapping[str, str]) -> Fact[tuple[GpuNic, ...]]:
+    """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read.
+
+    Missing where a topology file decides them, as in many virtual machines, whose own bus has no switches.
+    """
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         return ()
+    if file := topology.file_before_sys(facts.pci, environment):
+        return Missing("unsupported", f"NCCL takes it from {file}, which ncclcheck does not read")
     return topology.gpu_nic(facts.pci, facts.rdma.ports)
 
 
@@ -75,6 +81,8 @@ def _devices(
     if not ports[1:]:
         return ""
     places = {} if isinstance(facts.pci, Missing) else topology.positions(facts.pci)
+    if not isinstance(facts.pci, Missing) and (file := topology.file_before_sys(facts.pci, environment)):
+        environment = {**environment, topology.TOPOLOGY_FILE: file}
     devices = fusion.network_devices(ports, environment, version, places)
     if isinstance(devices, Missing):
         return f"; how many network devices they are is not known ({devices.detail})"
@@ -111,5 +119,5 @@ def _gpudirect(
         return ""
     nvidia_open = facts.kernel if isinstance(facts.kernel, Missing) else facts.kernel.nvidia_open
     return gpudirect.describe(
-        ports, distances(facts), facts.rdma.peer_memory, nvidia_open, environment, version
+        ports, distances(facts, environment), facts.rdma.peer_memory, nvidia_open, environment, version
     )

@@ -123,7 +123,8 @@ def _reaches(gpu: Gpu, peer: Gpu) -> bool:
 
 
 def _distance(facts: NodeFacts, gpus: Sequence[Gpu]) -> str | None:
-    if isinstance(facts.pci, Missing):
+    environment = {} if isinstance(facts.environment, Missing) else facts.environment
+    if isinstance(facts.pci, Missing) or topology.file_before_sys(facts.pci, environment):
         return None
     places = topology.positions(facts.pci)
     ends = [places.get(_known(gpu.pci)) for gpu in gpus]

@@ -13,6 +13,8 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Pci, PciDevice
 
 _DEVICES = "sys/bus/pci/devices"
+# NCCL src/graph/topo.cc (ncclTopoGetSystem), 2.5 to 2.30; in virtual machines NVIDIA's nvidia-topologyd writes it.
+TOPOLOGY_FILE = "var/run/nvidia-topologyd/virtualTopology.xml"
 NVIDIA = "0x10de"
 # Base classes of the PCI Code and ID Assignment Specification: network, display, co-processor, accelerator.
 _WANTED_CLASSES = ("0x02", "0x03", "0x0b", "0x12")
@@ -44,7 +46,8 @@ def read_pci(root: Path) -> Fact[Pci]:
     ]
     found = {bridge.address: bridge for bridge in bridges if not isinstance(bridge.acs_redirect, Missing)}
     found |= {name: read_device(name, folder) for name, folder in [*above.items(), *ends.items()]}
-    return Pci(tuple(sorted(found.values(), key=lambda device: _order(device.address))), unread)
+    devices = tuple(sorted(found.values(), key=lambda device: _order(device.address)))
+    return Pci(devices, unread, f"/{TOPOLOGY_FILE}" if here.exists(TOPOLOGY_FILE) else "")
 
 
 def nvidia_gpus(pci: Pci) -> tuple[PciDevice, ...]:

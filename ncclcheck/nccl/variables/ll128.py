@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
-from ncclcheck.nccl.topology import gpu_nic
+from ncclcheck.nccl.transport import distances
 
 _CAPABILITY = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _LEAST, _MIXED_LEAST = (7, 0), (9, 0)  # Volta; from Hopper on GPUs may differ
@@ -56,7 +56,12 @@ def _far_from_cards(host: str, facts: NodeFacts) -> Iterator[str]:
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         yield f"the way from the GPUs of {host} to the network is not known"
         return
-    near = {pair.gpu for pair in gpu_nic(facts.pci, facts.rdma.ports) if pair.distance in _NEAR}
+    environment = {} if isinstance(facts.environment, Missing) else facts.environment
+    pairs = distances(facts, environment)
+    if isinstance(pairs, Missing):
+        yield f"how far the GPUs of {host} are from the network is not known: {pairs.detail}"
+        return
+    near = {pair.gpu for pair in pairs if pair.distance in _NEAR}
     gpus = () if isinstance(facts.gpus, Missing) else facts.gpus
     far = [gpu.index for gpu in gpus if isinstance(gpu.pci, Missing) or gpu.pci.lower() not in near]
     if far:

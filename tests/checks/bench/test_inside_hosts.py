@@ -86,6 +86,8 @@ def test_gpus_of_an_older_kind_that_only_receive_by_gpudirect_are_no_fault() -> 
 def test_gpus_below_one_switch_are_as_near_to_each_other_as_to_a_card() -> None:
     snapshot = below_one_switch(without_nvlink())
     assert found(snapshot, log()).severity == "error"
+    with_file = with_environment(snapshot, HOST, NCCL_TOPO_FILE="/opt/topo.xml")
+    assert found(with_file, log()).severity == "info"  # the file, which is not read, may say otherwise
     for index in range(RANKS):  # without P2P their path leads through the CPU
         snapshot = with_gpu(snapshot, HOST, index, peers=())
     assert found(snapshot, log()).severity == "info"

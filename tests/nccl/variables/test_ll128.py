@@ -10,8 +10,9 @@ from ncclcheck.model.benchmarks.trials import TryRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.variables.ll128 import ll128_refusal
-from tests.builders import cluster, without
+from tests.builders import cluster, with_environment, without
 from tests.gpu_builders import with_all_gpus, with_gpu
+from tests.hardware_builders import rdma_cluster
 
 LL128 = BenchRequest(tries=TryRequest(({"NCCL_PROTO": "LL128"},)))
 
@@ -49,6 +50,13 @@ def test_gpus_of_several_kinds_run_it_from_hopper_on() -> None:
 def test_without_facts_of_the_gpus_or_of_their_way_to_the_network_it_is_not_tried() -> None:
     assert "are not known" in refusal(without(cluster(1), "node01", "gpus"))
     assert "way from the GPUs" in refusal(without(cluster(2), "node02", "pci"))
+
+
+def test_where_a_topology_file_decides_how_far_the_network_is_it_is_not_tried() -> None:
+    snapshot = rdma_cluster(2)
+    assert refusal(snapshot) == ""
+    snapshot = with_environment(snapshot, "node02", NCCL_TOPO_FILE="/opt/microsoft/ndv5-topo.xml")
+    assert "how far the GPUs of node02 are from the network is not known" in refusal(snapshot)
 
 
 def test_the_benchmark_does_not_start_with_it_there() -> None:
