@@ -273,17 +273,19 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
 def _carrying(processes: Sequence[Process]) -> set[str]:
     """Return the ports (`mlx5_0:1`) that connections were made through; empty where the logs do not tell.
 
-    NCCL opens every card that fits, and a ring uses those near its GPUs: one GPU per node sends through one card.
+    NCCL opens every card that fits, and a ring uses those near its GPUs: one GPU per node sends through one card. From
+    2.20 to 2.23 the number is that of a network device, which can be several ports; newer ones number the ports first.
     """
     used: set[str] = set()
     for process in processes:
+        devices = process.network_devices or tuple((device,) for device in process.devices)
         for link in process.links:
             number = _OF_DEVICE.match(link.via)
             if number is None:
                 continue
-            if int(number[1]) >= len(process.devices):
+            if int(number[1]) >= len(devices):
                 return set()
-            used.add(process.devices[int(number[1])].partition("/")[0])
+            used.update(device.partition("/")[0] for device in devices[int(number[1])])
     return used
 
 
