@@ -13,6 +13,7 @@ from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, Pci, PciDevice, RdmaPort
 
 PATHS = ("PIX", "PXB", "PHB", "SYS")  # from near to far
+BELOW_SWITCHES = PATHS[:2]  # not through a CPU
 _BDF = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.ASCII | re.IGNORECASE)
 _GPU_CLASSES = ("0x0300", "0x0302")
 _NVIDIA = "0x10de"

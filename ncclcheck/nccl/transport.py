@@ -10,9 +10,9 @@ from msgspec import Struct
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import GpuNic, HcaChoice, RdmaPort
-from ncclcheck.nccl import topology
+from ncclcheck.nccl import topology, versions
 from ncclcheck.nccl.network import IB, SOCKET, Surroundings, choose_network
-from ncclcheck.nccl.rdma import fusion, gid, gpudirect, hca
+from ncclcheck.nccl.rdma import data_direct, fusion, gid, gpudirect, hca
 
 
 class Transport(Struct, frozen=True):
@@ -35,7 +35,7 @@ def choose_transport(
     """
     plugins = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.plugins
     choice = choose_network(Surroundings(facts.rdma, plugins, interfaces), environment, version)
-    gpu_nic = distances(facts, environment)
+    gpu_nic = distances(facts, environment, version)
     gids = [gid.choose_gid(port, environment, version) for port in choice.ports]
     return Transport(
         network=choice.network,
@@ -52,16 +52,30 @@ def choose_transport(
     )
 
 
-def distances(facts: NodeFacts, environment: Mapping[str, str]) -> Fact[tuple[GpuNic, ...]]:
+def distances(
+    facts: NodeFacts, environment: Mapping[str, str], version: str = versions.NEWEST
+) -> Fact[tuple[GpuNic, ...]]:
     """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read.
 
-    Missing where a topology file decides them, as in many virtual machines, whose own bus has no switches.
+    Without those that data direct may bring nearer. Missing where a topology file decides them, as in many virtual
+    machines, whose own bus has no switches.
     """
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         return ()
     if file := topology.file_before_sys(facts.pci, environment):
         return Missing("unsupported", f"NCCL takes it from {file}, which ncclcheck does not read")
-    return topology.gpu_nic(facts.pci, facts.rdma.ports)
+    direct = {
+        port.device
+        for port in facts.rdma.ports
+        if data_direct.is_possible(port, facts.pci, environment, version)
+    }
+    found = topology.gpu_nic(facts.pci, facts.rdma.ports)
+    known = tuple(
+        pair for pair in found if pair.nic not in direct or pair.distance in topology.BELOW_SWITCHES
+    )
+    if found and not known:
+        return Missing("unsupported", "NCCL can reach them by data-direct functions of the cards")
+    return known
 
 
 def hca_words(hcas: Sequence[HcaChoice]) -> str:
@@ -119,5 +133,10 @@ def _gpudirect(
         return ""
     nvidia_open = facts.kernel if isinstance(facts.kernel, Missing) else facts.kernel.nvidia_open
     return gpudirect.describe(
-        ports, distances(facts, environment), facts.rdma.peer_memory, nvidia_open, environment, version
+        ports,
+        distances(facts, environment, version),
+        facts.rdma.peer_memory,
+        nvidia_open,
+        environment,
+        version,
     )

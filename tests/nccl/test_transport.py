@@ -80,6 +80,18 @@ def test_an_empty_name_of_a_topology_file_is_none_and_keeps_nccl_from_the_defaul
     assert choose(port("mlx5_0"), facts=replace(NODE, pci=pci), TOPO_FILE="").gpu_nic != ()
 
 
+def test_a_card_that_may_reach_gpus_by_data_direct_is_not_told_to_be_far() -> None:
+    function = device("0006:03:00.0", device="0x2100")
+    pci = bus(gpu("0000:1b:00.0", numa_node=0), device("0000:10:00.0"), device("0000:11:00.0"), function)
+    facts, card = replace(NODE, pci=pci), port("mlx5_0", hca_type="MT4131")
+    found = choose(card, facts=facts)
+    assert found.gpu_nic == ()
+    assert "is not known: NCCL can reach them by data-direct functions" in found.gpudirect
+    assert choose(card, facts=facts, version="2.26.6").gpu_nic[0].distance == "PHB"
+    beside = choose(card, port("mlx5_1"), facts=facts)
+    assert [nic.nic for nic in beside.gpu_nic] == ["mlx5_1"]
+
+
 def test_sockets_have_no_gpudirect_and_no_hcas() -> None:
     found = choose(port(), IB_DISABLE="1")
     assert (found.network, found.hcas) == ("Socket", ())

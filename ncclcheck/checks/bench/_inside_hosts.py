@@ -17,7 +17,6 @@ from ncclcheck.nccl import topology
 
 OWN_LOG = "the NCCL log of the benchmark's own ranks"
 _KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
-_NEAR = ("PIX", "PXB")
 
 
 class _Pair(Struct, frozen=True):
@@ -98,7 +97,7 @@ def _prefers_network(pair: _Pair, ranks: Mapping[int, Process], facts: NodeFacts
         return not all(_has_nvlinks(gpu) for gpu in facts.gpus)
     if all(_has_nvlinks(gpu) for gpu in ends):
         return False
-    return not (_reaches(ends[0], ends[1]) and _distance(facts, ends) in _NEAR)
+    return not (_reaches(ends[0], ends[1]) and _distance(facts, ends) in topology.BELOW_SWITCHES)
 
 
 def _address(process: Process) -> str:

@@ -21,6 +21,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl import topology
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.network import IB, SOCKET
+from ncclcheck.nccl.rdma import data_direct
 
 _WITH_A_WIRE = ("physical", "ipoib", "bond", "vlan")
 _OF_DEVICE = re.compile(r"NET/IB/(\d{1,4})\b", re.ASCII)
@@ -245,20 +246,21 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     rdma = node.facts.rdma
     if isinstance(rdma, Missing):
         return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
-    named = {device.partition("/")[0] for process in processes for device in process.devices} or _predicted(
-        node.facts
-    )
+    known = {f"{port.device}:{port.port}" for port in rdma.ports}
+    told = {device.partition("/")[0] for process in processes for device in process.devices}
+    named = {data_direct.plain(name, known) for name in told} or _predicted(node.facts)
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
-    carrying = _carrying(processes)
+    carrying = {data_direct.plain(name, known) for name in _carrying(processes)}
     carrying_cards = {_card(port) for port in ports if f"{port.device}:{port.port}" in carrying}
     cards: Counter[str] = Counter()
     for port in ports:
         if isinstance(port.rate_gbps, Missing):
             return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
         cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
-    slots = _slots(node.facts, ports)
+    by_itself = [port for port in ports if f"{port.device}:{port.port}" in told or not told]
+    slots = _slots(node.facts, by_itself)  # of others the data takes the path of another PCI function
     rate_of = {card: min(rate, slots.get(card, rate)) for card, rate in cards.items()}
     rates = [rate for card, rate in rate_of.items() if not carrying_cards or card in carrying_cards]
     bound_by_slot = any(slots.get(card, rate) < rate for card, rate in cards.items())

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.nccl.topology import BELOW_SWITCHES
 from ncclcheck.nccl.transport import distances
 
 _CAPABILITY = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _LEAST, _MIXED_LEAST = (7, 0), (9, 0)  # Volta; from Hopper on GPUs may differ
-_NEAR = ("PIX", "PXB")
 
 
 def ll128_refusal(nodes: Sequence[tuple[str, NodeFacts]], protocols: str = "LL128") -> str:
@@ -61,7 +61,7 @@ def _far_from_cards(host: str, facts: NodeFacts) -> Iterator[str]:
     if isinstance(pairs, Missing):
         yield f"how far the GPUs of {host} are from the network is not known: {pairs.detail}"
         return
-    near = {pair.gpu for pair in pairs if pair.distance in _NEAR}
+    near = {pair.gpu for pair in pairs if pair.distance in BELOW_SWITCHES}
     gpus = () if isinstance(facts.gpus, Missing) else facts.gpus
     far = [gpu.index for gpu in gpus if isinstance(gpu.pci, Missing) or gpu.pci.lower() not in near]
     if far:

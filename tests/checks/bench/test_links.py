@@ -114,6 +114,15 @@ def test_a_card_is_no_faster_than_its_pcie_link() -> None:
     assert "limited by the PCIe links of the cards" in term.text
 
 
+def test_ports_that_nccl_names_by_their_data_direct_function_are_those_of_the_card() -> None:
+    direct = {**IB, "net": IB["net"].replace(":1/IB", "_dma:1/IB")}
+    assert terms(*nccl(rdma_cluster(2), direct)) == terms(*nccl(rdma_cluster(2), IB))
+    slow_slot = with_device(rdma_cluster(1), "node01", nic_of(0), link_speed_gt_s=8.0, link_width=8)
+    logs = node_log("node01", 0, 1, of=2, **direct)
+    (term,) = terms(slow_slot, some(with_nccl_bench(slow_slot, logs, ranks=2).bench))
+    assert "limited" not in term.text
+
+
 def test_nccl_over_sockets_by_the_interfaces_in_its_log() -> None:
     assert terms(*nccl(rdma_cluster(2), SOCKET))[0].text == "100 Gbit/s on eth0"
 
