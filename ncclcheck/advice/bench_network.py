@@ -18,7 +18,7 @@ from ncclcheck.model.bench_setup import BenchNetwork, BenchRequest, Binding, Cha
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
-from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
+from ncclcheck.nccl.gpus.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 
 

@@ -13,7 +13,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
-from ncclcheck.nccl.job_gpus import gpus_without_nvml
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 
 GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
 SOURCE = "Gloo takes exact names: torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"

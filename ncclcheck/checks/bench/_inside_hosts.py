@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from ncclcheck.checks.bench._gpu_links import gpu_of
 from ncclcheck.checks.bench._links import processes_of
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
@@ -14,6 +15,7 @@ from ncclcheck.model.facts import Gpu, NodeFacts
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import topology
+from ncclcheck.nccl.gpus.nvlinks import are_joined
 
 OWN_LOG = "the NCCL log of the benchmark's own ranks"
 _KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
@@ -91,27 +93,12 @@ def _prefers_network(pair: _Pair, ranks: Mapping[int, Process], facts: NodeFacts
         return False  # NCCL takes them for ranks of several hosts
     if isinstance(facts.gpus, Missing):
         return True
-    at = {gpu.pci: gpu for gpu in facts.gpus}
-    ends = [gpu for gpu in (at.get(_address(source)), at.get(_address(target))) if gpu is not None]
-    if len(ends) < 2:  # noqa: PLR2004 (the log does not tell which of the node's GPUs they are)
-        return not all(_has_nvlinks(gpu) for gpu in facts.gpus)
-    if all(_has_nvlinks(gpu) for gpu in ends):
+    first, second = gpu_of(source, facts), gpu_of(target, facts)
+    if first is None or second is None:  # the log does not tell which of the node's GPUs they are
+        return not all(are_joined(facts.gpus[0], gpu, facts) for gpu in facts.gpus[1:])
+    if are_joined(first, second, facts):
         return False
-    return not (_reaches(ends[0], ends[1]) and _distance(facts, ends) in topology.BELOW_SWITCHES)
-
-
-def _address(process: Process) -> str:
-    """Return the PCI address of a process's GPU: NCCL writes `1b000` for 0000:1b:00.0."""
-    try:
-        number = int(process.bus_id, 16)
-    except ValueError:
-        return ""
-    return f"{number >> 20:04x}:{number >> 12 & 0xFF:02x}:{number >> 4 & 0xFF:02x}.{number & 0xF:x}"
-
-
-def _has_nvlinks(gpu: Gpu) -> bool:
-    links = gpu.state.nvlinks
-    return not isinstance(links, Missing) and any(link.active is True for link in links)
+    return not (_reaches(first, second) and _distance(facts, (first, second)) in topology.BELOW_SWITCHES)
 
 
 def _reaches(gpu: Gpu, peer: Gpu) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.nccl.gpus.nvlinks import joined
 from ncclcheck.nccl.topology import BELOW_SWITCHES
 from ncclcheck.nccl.transport import distances
 
@@ -47,6 +48,8 @@ def _of_node(host: str, facts: NodeFacts, *, is_alone: bool) -> Iterator[str]:
         links = gpu.state.nvlinks
         if isinstance(links, Missing) or not any(link.active is True for link in links):
             yield f"it is not known that GPU {gpu.index} of {host} is connected by NVLink"
+    if len(gpus) > 1 and joined(gpus, facts) == "some":
+        yield f"NVLinks do not join all GPUs of {host}"
     if not is_alone:
         yield from _far_from_cards(host, facts)
 

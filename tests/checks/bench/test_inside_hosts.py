@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.bench._inside_hosts import inside_hosts
 from ncclcheck.model.bench import NodeLog
 from ncclcheck.model.finding import Finding
+from ncclcheck.model.gpu import NvLink
 from ncclcheck.model.snapshot import Snapshot
 from tests.builders import cluster, with_environment, with_facts
 from tests.checks.bench.nccl_runs import IB, SOCKET, node_log, with_nccl_bench
@@ -67,6 +68,13 @@ def test_gpus_with_nvlink_do_not_prefer_the_network() -> None:
     finding = found(rdma_cluster(1), log())
     assert finding.severity == "error"
     assert "neither P2P nor shared memory worked" in finding.summary
+
+
+def test_nvlinks_to_other_gpus_do_not_join_the_two() -> None:
+    snapshot = rdma_cluster(1)
+    for index in range(8):
+        snapshot = with_gpu(snapshot, HOST, index, nvlinks=(NvLink(0, True, gpu_of(index ^ 4)),))
+    assert found(snapshot, log()).severity == "info"
 
 
 def test_sockets_and_cards_without_gpudirect_are_not_preferred_to_the_path_between_the_gpus() -> None:

@@ -8,9 +8,11 @@ from ncclcheck.advice.bench_network import BenchWish, bench_network
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.trials import TryRequest
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import NvLink
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.variables.ll128 import ll128_refusal
 from tests.builders import cluster, with_environment, without
+from tests.fact_builders import some
 from tests.gpu_builders import with_all_gpus, with_gpu
 from tests.hardware_builders import rdma_cluster
 
@@ -40,6 +42,15 @@ def test_a_platform_that_does_not_support_it_or_is_not_known_does_not(
     told = refusal(with_all_gpus(cluster(1), **changes))
     assert why in told
     assert "can corrupt data" in told
+
+
+def test_gpus_that_are_bridged_in_pairs_do_not_run_it() -> None:
+    snapshot = cluster(1)
+    gpus = some(snapshot.nodes[0].facts.gpus)
+    for gpu in gpus:
+        remote = gpus[gpu.index ^ 1].pci
+        snapshot = with_gpu(snapshot, "node01", gpu.index, nvlinks=(NvLink(0, True, remote),))
+    assert "NVLinks do not join all GPUs of node01" in refusal(snapshot)
 
 
 def test_gpus_of_several_kinds_run_it_from_hopper_on() -> None:
