@@ -19,7 +19,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.distorting import distorting
-from ncclcheck.nccl.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
+from ncclcheck.nccl.gpus.job_gpus import SHARES_GPUS, exclusive_gpus, job_gpus, shares_gpus
 from ncclcheck.nccl.prediction import chosen_interface, node_choice
 
 

@@ -15,7 +15,7 @@ from ncclcheck.model.formats.addresses import names_this_machine
 from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import ifname
-from ncclcheck.nccl.job_gpus import gpus_without_nvml
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 
 GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
 SOURCE = "Gloo takes exact names: torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"

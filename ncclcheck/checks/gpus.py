@@ -17,7 +17,7 @@ from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.formats.prose import joined, listed
 from ncclcheck.model.hardware import Pci
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl.job_gpus import gpus_without_nvml
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.topology import gpu_addresses
 
 _NAMED = 4

@@ -18,7 +18,7 @@ from ncclcheck.model.hardware import Rdma, RdmaPort
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl import network, topology, versions
 from ncclcheck.nccl.alike import kind_of_ports
-from ncclcheck.nccl.job_gpus import gpus_without_nvml
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.number import number
 from ncclcheck.nccl.prediction import effective_environment, known_version
 from ncclcheck.nccl.rdma import hca

@@ -109,11 +109,48 @@ def transports(process: Process) -> tuple[str, ...]:
 
 def gpudirect(process: Process) -> str:
     """Whether channels between nodes read GPU memory directly; empty where there is no such channel on RDMA."""
-    over_rdma = [
-        link.via for link in process.links if link.via.startswith("NET/") and "Socket" not in link.via
-    ]
-    if over_rdma:
-        with_it = sum("GDRDMA" in via for via in over_rdma)
-        return "used" if with_it == len(over_rdma) else "not used" if not with_it else "used by some channels"
-    states = {state.partition(" ")[0].lower() for state in process.gpudirect}
-    return " and ".join(sorted(states))
+    vias = _over_rdma(process)
+    if vias:
+        with_it = sum("GDRDMA" in via for via in vias)
+        return "used" if with_it == len(vias) else "not used" if not with_it else "used by some channels"
+    states = _states(process)
+    gpus = {whose: state for whose, state in states.items() if whose.startswith("GPU")}
+    return " and ".join(sorted({state.lower() for state in (gpus or states).values()}))
+
+
+def unreachable_gpus(process: Process) -> tuple[str, ...]:
+    """Return the lines by which no adapter reads a GPU's memory; none where channels tell that they do.
+
+    That one adapter is too far from a GPU (`Disabled for GPU 1b000 / HCA 2 (distance 7 > 4)`) is normal: NCCL asks
+    it of every adapter (graph/paths.cc, ncclTopoCheckGdr), also of those that the GPU does not use.
+    """
+    disabled = [state for state in process.gpudirect if state.startswith("Disabled")]
+    vias = _over_rdma(process)
+    if vias:
+        return () if any("GDRDMA" in via for via in vias) else tuple(disabled)
+    states = _states(process)
+    return tuple(line for line in disabled if states[_whose(line)] == "Disabled")
+
+
+def tells_channels(log: Log) -> bool:
+    """Return True if some process told a channel over RDMA, and with it whether that reads GPU memory."""
+    return any(_over_rdma(process) for process in log.processes)
+
+
+def _over_rdma(process: Process) -> list[str]:
+    return [link.via for link in process.links if link.via.startswith("NET/") and "Socket" not in link.via]
+
+
+def _states(process: Process) -> dict[str, str]:
+    """Return Enabled or Disabled of each GPU and adapter; a GPU is reached if one adapter reaches it."""
+    states: dict[str, str] = {}
+    for line in process.gpudirect:
+        state = line.partition(" ")[0]
+        if state == "Enabled" or _whose(line) not in states:
+            states[_whose(line)] = state
+    return states
+
+
+def _whose(line: str) -> str:
+    """Return `GPU 1b000` of `Enabled for GPU 1b000 / HCA 0 (...)`, `HCA 0 'mlx5_0'` of `Enabled for HCA 0 'mlx5_0'`."""
+    return line.partition(" for ")[2].partition(" / ")[0]

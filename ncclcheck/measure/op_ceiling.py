@@ -17,7 +17,6 @@ _NVLINKS = (
     (70, 20.0, 25.0),
     (60, 18.0, 20.0),
 )
-_NVLS_SINCE = 90
 _PCIE_ENCODING = ((64.0, 242 / 256), (8.0, 128 / 130), (0.0, 8 / 10))  # by GT/s: FLIT, 128b/130b, 8b/10b
 
 
@@ -54,14 +53,14 @@ def network_limit_gb_s(op: Op, shape: Shape, network: Term, *, switches_reduce: 
     return network_ring_gb_s(op, shape, Term(rate, "", "link-speed", rate, 1))
 
 
-def inside_limit_gb_s(op: Op, ranks: int, inside: Term, compute_capability: int) -> float | None:
+def inside_limit_gb_s(op: Op, ranks: int, inside: Term, *, nvls: bool) -> float | None:
     """Return what no algorithm exceeds inside a node: the line rate, or with NVLS nearly twice that: the switch adds.
 
     NVLS: each GPU sends its data once and receives the sum, (n+1)/n of the size (NVIDIA/nccl-tests#239).
     """
     if inside.spec_gb_s is None:
         return None
-    if COLLECTIVES[op].sums_for_all and compute_capability >= _NVLS_SINCE:
+    if COLLECTIVES[op].sums_for_all and nvls:
         return inside.spec_gb_s * max(1.0, 2 * (ranks - 1) / (ranks + 1))  # two ranks gain nothing by it
     return inside.spec_gb_s
 
@@ -74,7 +73,7 @@ def ceiling(
     inside: Term | None,
     *,
     switches_reduce: bool = False,
-    compute_capability: int = 0,
+    nvls: bool = False,
     label: str = "",
 ) -> Ceiling | None:
     """Return the ceiling of an op of which `best_gb_s` was measured; None where no term is known.
@@ -98,7 +97,7 @@ def ceiling(
             else None
         )
     else:
-        limit = inside_limit_gb_s(op, shape.world_size, binds, compute_capability)
+        limit = inside_limit_gb_s(op, shape.world_size, binds, nvls=nvls)
     reached = best_gb_s / ring_gb_s if ring_gb_s > 0 else 0.0
     return Ceiling(
         op=op,

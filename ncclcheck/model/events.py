@@ -189,6 +189,9 @@ class Process(Struct, frozen=True, forbid_unknown_fields=True):
     address: str = ""
     network: str = ""
     devices: tuple[str, ...] = ()
+    network_devices: tuple[
+        tuple[str, ...], ...
+    ] = ()  # the same by number, where several ports are one of them
     sockets: tuple[str, ...] = ()
     plugin: str = ""
     settings: dict[str, str] = {}

@@ -39,10 +39,15 @@ class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NvLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """One NVLink of a GPU, as nvmlDeviceGetNvLinkState tells it."""
+    """One NVLink of a GPU, as nvmlDeviceGetNvLinkState tells it.
+
+    `remote`: the PCI address of what an active one leads to, another GPU or a switch, as
+    nvmlDeviceGetNvLinkRemotePciInfo tells it.
+    """
 
     link: int
     active: Fact[bool]
+    remote: Fact[str] = UNREAD
 
 
 class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):

@@ -131,10 +131,13 @@ class Pci(Struct, frozen=True, forbid_unknown_fields=True):
     """GPUs, network and RDMA devices, NVSwitches and accelerators, the bridges above them, bridges with known ACS.
 
     `unread`: addresses that the bus lists and whose device or class could not be read, each with why: they may be GPUs.
+    `topology_file`: the file from which NCCL takes the bus before it looks at /sys where no variable names another;
+    empty: it is not there.
     """
 
     devices: tuple[PciDevice, ...]
     unread: dict[str, str] = {}
+    topology_file: str = ""
 
 
 class Kernel(Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,9 +13,11 @@ from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import GpuNic, Pci, PciDevice, RdmaPort
 
 PATHS = ("PIX", "PXB", "PHB", "SYS")  # from near to far
+BELOW_SWITCHES = PATHS[:2]  # not through a CPU
 _BDF = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]", re.ASCII | re.IGNORECASE)
 _GPU_CLASSES = ("0x0300", "0x0302")
 _NVIDIA = "0x10de"
+TOPOLOGY_FILE = "NCCL_TOPO_FILE"
 _NO_NODE = -1  # NUMA_NO_NODE of linux/numa.h
 
 
@@ -102,6 +104,14 @@ def card_of(address: str, *, merge_virtual_functions: bool = True) -> str:
     if not _BDF.fullmatch(address):
         return address
     return address[:-4] + "00.0" if merge_virtual_functions else address[:-1] + "0"
+
+
+def file_before_sys(pci: Pci, environment: Mapping[str, str]) -> str:
+    """Return the file from which NCCL takes the PCI bus before it looks at /sys; empty where there is none.
+
+    /sys adds only the devices that the file leaves out. NCCL src/graph/topo.cc (ncclTopoGetSystem), 2.18 to 2.30.
+    """
+    return environment.get(TOPOLOGY_FILE, pci.topology_file)
 
 
 def gpu_nic(pci: Pci, ports: Sequence[RdmaPort]) -> tuple[GpuNic, ...]:

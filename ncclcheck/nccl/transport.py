@@ -10,9 +10,9 @@ from msgspec import Struct
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.hardware import GpuNic, HcaChoice, RdmaPort
-from ncclcheck.nccl import topology
+from ncclcheck.nccl import topology, versions
 from ncclcheck.nccl.network import IB, SOCKET, Surroundings, choose_network
-from ncclcheck.nccl.rdma import fusion, gid, gpudirect, hca
+from ncclcheck.nccl.rdma import data_direct, fusion, gid, gpudirect, hca
 
 
 class Transport(Struct, frozen=True):
@@ -35,6 +35,7 @@ def choose_transport(
     """
     plugins = facts.nccl if isinstance(facts.nccl, Missing) else facts.nccl.plugins
     choice = choose_network(Surroundings(facts.rdma, plugins, interfaces), environment, version)
+    gpu_nic = distances(facts, environment, version)
     gids = [gid.choose_gid(port, environment, version) for port in choice.ports]
     return Transport(
         network=choice.network,
@@ -45,17 +46,36 @@ def choose_transport(
             HcaChoice(port.device, port.port, gid_choice.index)
             for port, gid_choice in zip(choice.ports, gids, strict=True)
         ),
-        gpu_nic=distances(facts),
+        gpu_nic=() if isinstance(gpu_nic, Missing) else gpu_nic,
         gpudirect=_gpudirect(facts, choice.network, choice.ports, environment, version),
         fails=choice.fails,
     )
 
 
-def distances(facts: NodeFacts) -> tuple[GpuNic, ...]:
-    """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read."""
+def distances(
+    facts: NodeFacts, environment: Mapping[str, str], version: str = versions.NEWEST
+) -> Fact[tuple[GpuNic, ...]]:
+    """Return the class of each GPU and RDMA device, used or not, as far as the PCI bus was read.
+
+    Without those that data direct may bring nearer. Missing where a topology file decides them, as in many virtual
+    machines, whose own bus has no switches.
+    """
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         return ()
-    return topology.gpu_nic(facts.pci, facts.rdma.ports)
+    if file := topology.file_before_sys(facts.pci, environment):
+        return Missing("unsupported", f"NCCL takes it from {file}, which ncclcheck does not read")
+    direct = {
+        port.device
+        for port in facts.rdma.ports
+        if data_direct.is_possible(port, facts.pci, environment, version)
+    }
+    found = topology.gpu_nic(facts.pci, facts.rdma.ports)
+    known = tuple(
+        pair for pair in found if pair.nic not in direct or pair.distance in topology.BELOW_SWITCHES
+    )
+    if found and not known:
+        return Missing("unsupported", "NCCL can reach them by data-direct functions of the cards")
+    return known
 
 
 def hca_words(hcas: Sequence[HcaChoice]) -> str:
@@ -75,6 +95,8 @@ def _devices(
     if not ports[1:]:
         return ""
     places = {} if isinstance(facts.pci, Missing) else topology.positions(facts.pci)
+    if not isinstance(facts.pci, Missing) and (file := topology.file_before_sys(facts.pci, environment)):
+        environment = {**environment, topology.TOPOLOGY_FILE: file}
     devices = fusion.network_devices(ports, environment, version, places)
     if isinstance(devices, Missing):
         return f"; how many network devices they are is not known ({devices.detail})"
@@ -111,5 +133,10 @@ def _gpudirect(
         return ""
     nvidia_open = facts.kernel if isinstance(facts.kernel, Missing) else facts.kernel.nvidia_open
     return gpudirect.describe(
-        ports, distances(facts), facts.rdma.peer_memory, nvidia_open, environment, version
+        ports,
+        distances(facts, environment, version),
+        facts.rdma.peer_memory,
+        nvidia_open,
+        environment,
+        version,
     )

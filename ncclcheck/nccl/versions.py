@@ -97,6 +97,7 @@ PEER_MEMORY: tuple[tuple[Version, tuple[str, ...]], ...] = (
 C2C_LEVEL_SINCE: Version = (2, 26, 0)  # a name for NCCL_NET_GDR_LEVEL, src/graph/paths.cc
 P2C_LEVEL_SINCE: Version = (2, 27, 0)
 GDR_OVER_C2C_SINCE: Version = (2, 27, 0)  # NCCL_NET_GDR_C2C is 1 by default, 0 in 2.26, src/graph/paths.cc
+DATA_DIRECT_SINCE: Version = (2, 27, 3)  # NCCL_IB_DATA_DIRECT, src/transport/net_ib.cc
 
 # One version on each side of every rule above that can change a choice: what a choice is compared with.
 MILESTONES = (

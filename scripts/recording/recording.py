@@ -10,6 +10,7 @@ from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.facts.nccl.nccl_config import settings_in
+from ncclcheck.facts.pci.pci import TOPOLOGY_FILE
 from ncclcheck.facts.pci.pci_address import is_pci_address
 from ncclcheck.facts.pci.pci_device import is_bridge, without_serial_number
 from ncclcheck.facts.rdma.rdma import PEER_MEMORY_PATHS
@@ -40,7 +41,8 @@ def record(
 ) -> Recording:
     """Record the machine whose `/` is `source`; `left_out` says which parts did not end in time, and why.
 
-    Only files of /sys, /proc, /dev and /etc are read: no mounted filesystem is touched.
+    Only files of /sys, /proc, /dev and /etc are read, and whether NCCL's topology file is in /var/run: no mounted
+    filesystem is touched.
     """
     recording = Recording(source, Redaction(key, host_names(machine(source))))
     parts: tuple[Callable[[Recording], None], ...] = (
@@ -170,6 +172,8 @@ def _pci(recording: Recording) -> None:
             above = (path for path in place.path.parents if is_pci_address(path.name))
             for path in (place.path, *above):
                 _pci_device(recording, Folder(place.root, path))
+    if recording.here.exists(TOPOLOGY_FILE):
+        recording.add(TOPOLOGY_FILE, "file", b"")
 
 
 def _pci_device(recording: Recording, place: Folder) -> None:

@@ -170,6 +170,14 @@ int nvmlDeviceGetNvLinkState(void *gpu, unsigned link, unsigned *active) {
     if (link >= links) return links ? 2 : 3;
     return number("nvmlDeviceGetNvLinkState", gpu, (int)link, 1, active);
 }
+/* A switch on bus C2, but for a GPU's `remote:gpu.link=BUS`. */
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *gpu, unsigned link, struct pci *pci) {
+    u64 bus = 0xc2;
+    int code = ask("remote", gpu_of(gpu), (int)link, &bus);
+    memset(pci, 0, sizeof *pci);
+    snprintf(pci->bus_id, sizeof pci->bus_id, "00000000:%02X:00.0", (unsigned)bus);
+    return code;
+}
 int nvmlDeviceGetP2PStatus(void *gpu, void *peer, unsigned index, unsigned *status) {
     if (index) return 2;
     return number("nvmlDeviceGetP2PStatus", gpu, gpu_of(peer), 0, status);

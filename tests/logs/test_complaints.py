@@ -18,6 +18,10 @@ def first(log: str) -> str:
     return found.findings[0].slug if found.outcome == "named" else found.outcome
 
 
+def named(log: str) -> set[str]:
+    return {finding.slug for finding in explain("job.log", log.encode()).findings}
+
+
 def is_certain(log: str) -> bool:
     return "The log says so directly." in explain("job.log", log.encode()).findings[0].summary
 
@@ -45,6 +49,25 @@ def test_a_measured_bandwidth_through_host_memory_counts_where_adapters_could_re
 ) -> None:
     table = f"#  Rank  0 Group  0 Pid 70 on w1 device  0 [0x1b] {device}\n"
     assert first(table + CLOSED_TO_GPUS + MEASURED) == cause
+
+
+def test_a_nic_too_far_from_a_gpu_is_not_why_a_job_is_slow_that_uses_gpudirect() -> None:
+    far = f"{PROCESS}GPU Direct RDMA Disabled for GPU 1b000 / HCA 2 (distance 7 > 4)\n"
+    near = f"{PROCESS}GPU Direct RDMA Enabled for GPU 1b000 / HCA 0 (distance 4 <= 4), read 0\n"
+    channel = f"{PROCESS}Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0"
+    complaint = "The bandwidth is very slow, only 12 GB/s busbw, expected 190 GB/s\n"
+    timeout = "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=12, OpType=ALLREDUCE)\n"
+    for end in (complaint, timeout):
+        assert "gdr-unavailable" not in named(far + near + end)
+        assert "gdr-unavailable" not in named(far + channel + "/GDRDMA\n" + end)
+        assert "gdr-unavailable" not in named(CLOSED_TO_GPUS + channel + "/GDRDMA\n" + end)
+        assert "gdr-unavailable" in named(far + end)
+        assert "gdr-unavailable" in named(far + channel + "\n" + end)
+    assert "gdr-unavailable" not in named(
+        "GPU Direct RDMA Disabled for GPU 1 / HCA 2 (distance 7 > 4)\n" + complaint
+    )
+    shown = explain("job.log", (near + CLOSED_TO_GPUS + complaint).encode()).findings[0].evidence[0].observed
+    assert "Disabled for HCA 1" in shown
 
 
 def test_a_device_that_is_there_and_cannot_be_opened_is_why_a_job_is_slow() -> None:

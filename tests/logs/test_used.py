@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ncclcheck.logs.used import driver_cuda, gpudirect, of_processes, transports, used
+from msgspec.structs import replace
+
+from ncclcheck.logs.used import driver_cuda, gpudirect, of_processes, transports, unreachable_gpus, used
 from ncclcheck.model.events import Link, LogPosition, Process
 from ncclcheck.model.report import Used
 from tests.checks.logs.explaining import read
@@ -41,6 +43,37 @@ def test_gpudirect() -> None:
     assert gpudirect(process("NET/IB/0")) == "not used"
     assert gpudirect(process("NET/IB/0", "NET/IB/1/GDRDMA(PCI)")) == "used by some channels"
     assert gpudirect(process("NET/Socket/0")) == ""
+
+
+def test_a_nic_that_is_far_from_a_gpu_does_not_keep_others_from_it() -> None:
+    far = (
+        "Disabled for GPU 1b000 / HCA 2 (distance 7 > 4)",
+        "Disabled for GPU 1b000 / HCA 1 (distance 7 > 4)",
+    )
+    near = "Enabled for GPU 1b000 / HCA 0 (distance 4 <= 4), read 0"
+    hca = "Enabled for HCA 0 'mlx5_0'"
+    assert said(hca, *far) == ("disabled", far)
+    assert said(hca, *far, near) == ("enabled", ())
+    assert (
+        said(hca, far[0], near, "Disabled for GPU 2b000 / HCA 0 (distance 7 > 4)")[0]
+        == "disabled and enabled"
+    )
+    assert said("Disabled for HCA 0 'mlx5_0'") == ("disabled", ("Disabled for HCA 0 'mlx5_0'",))
+    assert said() == ("", ())
+
+
+def test_what_channels_tell_of_gpudirect_counts_more_than_what_was_asked() -> None:
+    far = "Disabled for GPU 1b000 / HCA 2 (distance 7 > 4)"
+    near = "Enabled for GPU 1b000 / HCA 0 (distance 4 <= 4), read 0"
+    assert unreachable_gpus(replace(process("NET/IB/0/GDRDMA"), gpudirect=(far,))) == ()
+    assert unreachable_gpus(replace(process("NET/IB/0/GDRDMA", "NET/IB/1"), gpudirect=(far,))) == ()
+    assert unreachable_gpus(replace(process("NET/IB/0"), gpudirect=(near, far))) == (far,)
+    assert unreachable_gpus(replace(process("NET/Socket/0"), gpudirect=(near, far))) == ()
+
+
+def said(*states: str) -> tuple[str, tuple[str, ...]]:
+    there = replace(process(), gpudirect=states)
+    return gpudirect(there), unreachable_gpus(there)
 
 
 def test_the_versions_of_bare_banners_count_where_no_process_tells() -> None:

@@ -79,12 +79,12 @@ def test_800_cannot_happen_on_two_nodes_of_400_and_488_can() -> None:
 
 
 def test_one_node_with_nvls_exceeds_the_ring_but_not_the_limit() -> None:
-    found = ceiling("all_reduce", Shape(8, 1), 482.3, None, nvlink(18, 90), compute_capability=90)
+    found = ceiling("all_reduce", Shape(8, 1), 482.3, None, nvlink(18, 90), nvls=True)
     assert found is not None
     assert found.reached > 1.25
     assert found.limit_gb_s == pytest.approx(700)
-    assert inside_limit_gb_s("all_gather", 8, nvlink(18, 90), 90) == pytest.approx(450)
-    assert inside_limit_gb_s("all_reduce", 8, nvlink(12, 80), 80) == pytest.approx(300)
+    assert inside_limit_gb_s("all_gather", 8, nvlink(18, 90), nvls=True) == pytest.approx(450)
+    assert inside_limit_gb_s("all_reduce", 8, nvlink(12, 80), nvls=False) == pytest.approx(300)
 
 
 def test_on_plain_ethernet_with_one_rank_per_node_the_ring_is_the_limit() -> None:

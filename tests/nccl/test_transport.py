@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
@@ -50,6 +51,45 @@ def test_distances_and_gpudirect() -> None:
     assert [(nic.gpu, nic.nic, nic.distance) for nic in found.gpu_nic] == [("0000:1b:00.0", "mlx5_0", "PHB")]
     assert found.gpudirect.startswith("possible through DMA-BUF")
     assert "no NIC within PXB of 0000:1b:00.0" in found.gpudirect
+
+
+DEFAULT_FILE = "/var/run/nvidia-topologyd/virtualTopology.xml"
+
+
+@pytest.mark.parametrize(
+    ("pci_file", "environment", "file"),
+    [
+        ("", {"TOPO_FILE": "/opt/microsoft/ndv5-topo.xml"}, "/opt/microsoft/ndv5-topo.xml"),
+        (DEFAULT_FILE, {}, DEFAULT_FILE),
+        (DEFAULT_FILE, {"TOPO_FILE": "/a.xml"}, "/a.xml"),
+    ],
+)
+def test_where_a_topology_file_decides_distances_they_are_not_those_of_the_bus(
+    pci_file: str, environment: dict[str, str], file: str
+) -> None:
+    pci = replace(bus(gpu("0000:1b:00.0", numa_node=0), device("0000:10:00.0")), topology_file=pci_file)
+    found = choose(port("mlx5_0"), port("mlx5_1"), facts=replace(NODE, pci=pci), **environment)
+    assert found.gpu_nic == ()
+    assert found.gpudirect.startswith("possible through DMA-BUF")
+    assert f"is not known: NCCL takes it from {file}" in found.gpudirect
+    assert f"is not known (NCCL takes the PCI bus from {file}" in found.network_reason
+
+
+def test_an_empty_name_of_a_topology_file_is_none_and_keeps_nccl_from_the_default() -> None:
+    pci = replace(bus(gpu("0000:1b:00.0"), device("0000:10:00.0")), topology_file=DEFAULT_FILE)
+    assert choose(port("mlx5_0"), facts=replace(NODE, pci=pci), TOPO_FILE="").gpu_nic != ()
+
+
+def test_a_card_that_may_reach_gpus_by_data_direct_is_not_told_to_be_far() -> None:
+    function = device("0006:03:00.0", device="0x2100")
+    pci = bus(gpu("0000:1b:00.0", numa_node=0), device("0000:10:00.0"), device("0000:11:00.0"), function)
+    facts, card = replace(NODE, pci=pci), port("mlx5_0", hca_type="MT4131")
+    found = choose(card, facts=facts)
+    assert found.gpu_nic == ()
+    assert "is not known: NCCL can reach them by data-direct functions" in found.gpudirect
+    assert choose(card, facts=facts, version="2.26.6").gpu_nic[0].distance == "PHB"
+    beside = choose(card, port("mlx5_1"), facts=facts)
+    assert [nic.nic for nic in beside.gpu_nic] == ["mlx5_1"]
 
 
 def test_sockets_have_no_gpudirect_and_no_hcas() -> None:

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.checks.bench._gpu_links import inside_term, switches_may_sum
 from ncclcheck.checks.bench._links import (
-    compute_capability,
     gbit,
-    inside_term,
     is_one_nvlink_domain,
     network_terms,
     processes_of,
@@ -63,7 +62,6 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
     believed = [_at_least_seen(term, shape, bench) for term in networks if not _is_disproved(term, networks)]
     by_speed = next((term for term in believed if term.spec_gb_s is not None), None)
     slowest = min(believed, key=lambda found_ceiling: found_ceiling.gb_s, default=None)
-    capability = min((compute_capability(node.facts) for node in snapshot.nodes), default=0)
     found = []
     for op, best in best_points(bench).items():
         found_ceiling, limit = (
@@ -74,7 +72,7 @@ def ceilings(snapshot: Snapshot, bench: BenchResult) -> Ceilings:
                 network,
                 inside,
                 switches_reduce=switches_may_add(snapshot, bench),
-                compute_capability=capability,
+                nvls=switches_may_sum(snapshot),
                 label=_label(bench, op),
             )
             for network in (slowest, by_speed)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ncclcheck.checks.chosen import owner_of
 from ncclcheck.checks.pcie_path import least, paths
 from ncclcheck.measure.links.network_rates import Throughput, measured_gbit_s_to
-from ncclcheck.measure.op_ceiling import nvlink_term, pcie_gb_s
+from ncclcheck.measure.op_ceiling import pcie_gb_s
 from ncclcheck.measure.traffic import Term
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.events import Process
@@ -21,6 +21,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl import topology
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.network import IB, SOCKET
+from ncclcheck.nccl.rdma import data_direct
 
 _OF_DEVICE = re.compile(r"NET/IB/(\d{1,4})\b", re.ASCII)
 _GBIT = 8.0  # Gbit/s in one GB/s
@@ -79,15 +80,6 @@ def measured_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
     return Term(gbit_s / _GBIT, f"{gbit(gbit_s)} to {where} of {host} (as measured)", "measured", None)
 
 
-def inside_term(snapshot: Snapshot, bench: BenchResult) -> Term | None:
-    """Return the links between the GPUs of the node with the slowest links; None where not known, or with gloo."""
-    if bench.backend != "nccl":
-        return None
-    terms = [_inside(node.facts) for node in snapshot.nodes]
-    known = [term for term in terms if term is not None]
-    return min(known, key=lambda term: term.gb_s) if known and len(known) == len(terms) else None
-
-
 def is_one_nvlink_domain(snapshot: Snapshot, bench: BenchResult) -> bool:
     """Return True if ranks of different hosts reach each other by NVLink (MNNVL), and none of them by the network.
 
@@ -138,13 +130,6 @@ def _joined_domain(fabric: Fabric) -> str:
     return fabric.domain if fabric.state == "completed" else ""
 
 
-def compute_capability(facts: NodeFacts) -> int:
-    """Return the lowest compute capability of the GPUs as NCCL writes it (9.0 is 90); 0 where it is not known."""
-    found = [] if isinstance(facts.gpus, Missing) else [gpu.state.compute_capability for gpu in facts.gpus]
-    numbers = [_capability(gpu) for gpu in found if isinstance(gpu, str)]
-    return min(numbers) if numbers and len(numbers) == len(found) else 0
-
-
 def switches_may_add(snapshot: Snapshot, bench: BenchResult) -> bool:
     """Return False if the network is known to have no switch that reduces in flight (SHARP): only InfiniBand has."""
     if bench.backend != "nccl" or not _uses_rdma(snapshot, bench):
@@ -157,11 +142,6 @@ def gbit(gbit_s: float) -> str:
     """`0.96 Gbit/s`, `1.0 Gbit/s`, `100 Gbit/s`."""
     decimals = next(decimals for most, decimals in _DECIMALS if gbit_s < most)
     return f"{gbit_s:.{decimals}f} Gbit/s"
-
-
-def _capability(text: str) -> int:
-    major, _, minor = text.partition(".")
-    return int(major) * 10 + int(minor or "0") if major.isdigit() and (minor or "0").isdigit() else 0
 
 
 def processes_of(bench: BenchResult, host: str) -> tuple[Process, ...]:
@@ -243,20 +223,21 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     rdma = node.facts.rdma
     if isinstance(rdma, Missing):
         return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
-    named = {device.partition("/")[0] for process in processes for device in process.devices} or _predicted(
-        node.facts
-    )
+    known = {f"{port.device}:{port.port}" for port in rdma.ports}
+    told = {device.partition("/")[0] for process in processes for device in process.devices}
+    named = {data_direct.plain(name, known) for name in told} or _predicted(node.facts)
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
-    carrying = _carrying(processes)
+    carrying = {data_direct.plain(name, known) for name in _carrying(processes)}
     carrying_cards = {_card(port) for port in ports if f"{port.device}:{port.port}" in carrying}
     cards: Counter[str] = Counter()
     for port in ports:
         if isinstance(port.rate_gbps, Missing):
             return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
         cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
-    slots = _slots(node.facts, ports)
+    by_itself = [port for port in ports if f"{port.device}:{port.port}" in told or not told]
+    slots = _slots(node.facts, by_itself)  # of others the data takes the path of another PCI function
     rate_of = {card: min(rate, slots.get(card, rate)) for card, rate in cards.items()}
     rates = [rate for card, rate in rate_of.items() if not carrying_cards or card in carrying_cards]
     bound_by_slot = any(slots.get(card, rate) < rate for card, rate in cards.items())
@@ -271,17 +252,19 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
 def _carrying(processes: Sequence[Process]) -> set[str]:
     """Return the ports (`mlx5_0:1`) that connections were made through; empty where the logs do not tell.
 
-    NCCL opens every card that fits, and a ring uses those near its GPUs: one GPU per node sends through one card.
+    NCCL opens every card that fits, and a ring uses those near its GPUs: one GPU per node sends through one card. From
+    2.20 to 2.23 the number is that of a network device, which can be several ports; newer ones number the ports first.
     """
     used: set[str] = set()
     for process in processes:
+        devices = process.network_devices or tuple((device,) for device in process.devices)
         for link in process.links:
             number = _OF_DEVICE.match(link.via)
             if number is None:
                 continue
-            if int(number[1]) >= len(process.devices):
+            if int(number[1]) >= len(devices):
                 return set()
-            used.add(process.devices[int(number[1])].partition("/")[0])
+            used.update(device.partition("/")[0] for device in devices[int(number[1])])
     return used
 
 
@@ -318,37 +301,6 @@ def _slots(facts: NodeFacts, ports: Sequence[RdmaPort]) -> Mapping[str, float]:
             if name in by_device and narrowest is not None:
                 found[by_device[name]] = narrowest
     return found
-
-
-def _inside(facts: NodeFacts) -> Term | None:
-    """Return the slowest GPU's NVLinks; without any, its PCIe link."""
-    if isinstance(facts.gpus, Missing) or not facts.gpus:
-        return None
-    counts = [gpu.state.nvlinks for gpu in facts.gpus]
-    active = [sum(link.active is True for link in gpu) for gpu in counts if not isinstance(gpu, Missing)]
-    if len(active) < len(counts):
-        return None
-    if min(active) > 0:
-        capability = compute_capability(facts)
-        return nvlink_term(min(active), capability) if capability else None
-    return _by_pcie(facts) if max(active) == 0 else None
-
-
-def _by_pcie(facts: NodeFacts) -> Term | None:
-    if isinstance(facts.pci, Missing):
-        return None
-    gpus = [path for path in paths(facts.pci, facts.rdma) if path.is_gpu]
-    rates = [_could_do(path.device.max_link_speed_gt_s, path.device.max_link_width) for path in gpus]
-    known = [rate for rate in rates if rate is not None]
-    if not known or len(known) < len(rates):
-        return None
-    return Term(min(known), f"PCIe of {min(known):.3g} GB/s per GPU", "link-speed", min(known))
-
-
-def _could_do(speed: Fact[float], width: Fact[int]) -> float | None:
-    return (
-        pcie_gb_s(speed, width) if isinstance(speed, float) and isinstance(width, int) and width > 0 else None
-    )
 
 
 def _together(gbits: Iterable[float]) -> str:

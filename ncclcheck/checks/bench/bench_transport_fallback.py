@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
+from ncclcheck.checks.bench._inside_hosts import OWN_LOG, all_processes, inside_hosts
 from ncclcheck.checks.bench._links import processes_of
 from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
@@ -20,13 +21,10 @@ from ncclcheck.nccl import network
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.rdma import hca
 
-_OWN_LOG = "the NCCL log of the benchmark's own ranks"
-_KEEP_APART = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_HOSTID")
-
 
 @check("NC807", "bench-transport-fallback", "The benchmark used the fastest available transport")
 def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
-    """NCCL used RDMA where available, and shared memory or NVLink inside a node, in one job of all ranks.
+    """NCCL used RDMA where available, and the fastest path inside a node, in one job of all ranks.
 
     Gloo always uses TCP: for Gloo the check only judges that all ranks are one job.
 
@@ -38,19 +36,21 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
     ## How to fix
     Sockets: the message names the RDMA ports, and `ncclcheck predict` says why NCCL does not use them. One host:
     unset NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_HOSTID, give containers of one host the same /dev/shm and
-    namespaces. N jobs: start with the launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with
-    torchrun.
+    namespaces. Between GPUs without NVLink, NCCL itself prefers network cards that are near both where it counts on
+    more from them than from the path between the GPUs: that is told, and no fault. N jobs: start with the
+    launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with torchrun.
 
     ## Source
     The run's own log (NCCL_DEBUG=INFO, in a file in memory): `Using network`, `NET/IB : Using`, `Channel ... via`, as
-    NCCL 2.18 to 2.32 write them; the RDMA ports in /sys/class/infiniband; the launcher's variables.
+    NCCL 2.18 to 2.32 write them; ncclTopoCheckNet in NCCL's graph/paths.cc; the RDMA ports in /sys/class/infiniband;
+    the launcher's variables.
     """
     bench = bench_of(snapshot)
     if bench is not None and bench.started:
         yield from _many_small_jobs(snapshot, bench)
         if bench.backend == "nccl":
             yield from _sockets(snapshot, bench)
-            yield from _inside_hosts(snapshot, bench)
+            yield from inside_hosts(snapshot, bench)
             yield from _unheard(snapshot, bench)
     yield from not_measured(snapshot, points=False)
 
@@ -109,7 +109,7 @@ def _fallback(node: Node, place: Surveyed, ports: tuple[str, ...], others: Seque
         + (f"; {named(others)} used another network" if others else ""),
         (node.host,),
         (
-            Evidence((node.host,), "network that NCCL used", network.SOCKET, "IB, or a plug-in", _OWN_LOG),
+            Evidence((node.host,), "network that NCCL used", network.SOCKET, "IB, or a plug-in", OWN_LOG),
             Evidence((node.host,), listed(ports), "ACTIVE", "used", "/sys/class/infiniband"),
         ),
         (
@@ -131,71 +131,20 @@ def _mixed(node: Node, others: Sequence[tuple[str, str]]) -> Finding:
         f"{node.host} used TCP sockets and {named(hosts)} {used}: NCCL cannot connect the two, or "
         "uses the slower network",
         (node.host,),
-        (Evidence((node.host,), "network that NCCL used", network.SOCKET, used, _OWN_LOG),),
+        (Evidence((node.host,), "network that NCCL used", network.SOCKET, used, OWN_LOG),),
         (Fix("install the same network plug-in and RDMA libraries on all nodes", ("ncclcheck predict",)),),
     )
 
 
 def _any_net_link(bench: BenchResult) -> bool:
-    return any(link.via.startswith("NET/") for _, process in _all(bench) for link in process.links)
-
-
-def _inside_hosts(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
-    """Ranks of one host that talk through the network."""
-    host_of = {
-        process.rank: host
-        for host, process in _all(bench)
-        if process.rank is not None and process.ranks == bench.world_size
-    }
-    environments: dict[str, Mapping[str, str]] = {
-        node.host: environment for node, environment in snapshot.known("environment")
-    }
-    for host in dict.fromkeys(host_of.values()):
-        pairs = sorted(
-            {
-                (link.source, link.target, link.via)
-                for name, process in _all(bench)
-                if name == host
-                for link in process.links
-                if link.via.startswith("NET/")
-                and host_of.get(link.source) == host_of.get(link.target) == host
-            }
-        )
-        if pairs:
-            yield _over_the_network(host, pairs, environments.get(host, {}))
-
-
-def _over_the_network(
-    host: str, pairs: Sequence[tuple[int, int, str]], environment: Mapping[str, str]
-) -> Finding:
-    source, target, via = pairs[0]
-    settings = [f"{name}={environment[name]}" for name in _KEEP_APART if name in environment]
-    why = f"{', '.join(settings)} separates them" if settings else "neither P2P nor shared memory worked"
-    return Finding(
-        "error",
-        f"the ranks of {host} communicate over the network (rank {source} to {target} via {via}): {why}; "
-        "NVLink, PCIe and shared memory are faster, and the network cards carry traffic that could "
-        "stay inside the node",
-        (host,),
-        tuple(
-            Evidence((host,), f"channel from rank {rank} to rank {peer}", how, "P2P or SHM", _OWN_LOG)
-            for rank, peer, how in pairs[:8]
-        ),
-        (
-            Fix(
-                "unset the variables that separate the ranks; give containers of one host the same "
-                "/dev/shm and namespaces",
-                ("df -h /dev/shm", "nvidia-smi topo -p2p r"),
-            ),
-        ),
-    )
+    return any(link.via.startswith("NET/") for _, process in all_processes(bench) for link in process.links)
 
 
 def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding]:
     """The launcher started N processes of one job, and each of them measures alone."""
     alone = [
         (host, process)
-        for host, process in _all(bench)
+        for host, process in all_processes(bench)
         if process.ranks is not None and process.ranks < bench.world_size
     ]
     if alone:
@@ -205,7 +154,7 @@ def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding
             tuple(dict.fromkeys(host for host, _ in alone)),
             process.ranks or 1,
             bench.world_size,
-            _OWN_LOG,
+            OWN_LOG,
             "error",
         )
         return
@@ -254,10 +203,3 @@ def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
             yield NotKnown(f"the transport that was used: {processes}", (node.host,))
         elif not _network(processes) and not any(process.links for process in processes):
             yield NotKnown("the NCCL log of its ranks does not name the transport", (node.host,))
-
-
-def _all(bench: BenchResult) -> Iterator[tuple[str, Process]]:
-    for node in bench.logs:
-        if not isinstance(node.processes, Missing):
-            for process in node.processes:
-                yield node.host, process

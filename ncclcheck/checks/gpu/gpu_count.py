@@ -11,7 +11,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.job_gpus import SHARES_GPUS, shares_gpus
+from ncclcheck.nccl.gpus.job_gpus import SHARES_GPUS, shares_gpus
 from ncclcheck.nccl.topology import gpu_addresses
 
 _LIST = ("nvidia-smi -L", "lspci | grep -i nvidia")

@@ -11,7 +11,7 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
 from ncclcheck.model.gpu import OPENING_STAGE, GpuDriver
 from ncclcheck.model.snapshot import Node, Snapshot
-from ncclcheck.nccl.job_gpus import gpus_without_nvml, sees_none
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml, sees_none
 
 FABRIC_WORDS = ("system not yet initialized", "system not initialized")  # cudaErrorSystemNotReady, 802
 _LOADING = "nvmlInit"

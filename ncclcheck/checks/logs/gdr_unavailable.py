@@ -9,6 +9,7 @@ from ncclcheck.checks.logs._network import as_line, without_gpudirect
 from ncclcheck.checks.logs._view import alarms, culprits, remarks, troubles
 from ncclcheck.checks.logs._works import slowness
 from ncclcheck.logs.messages.ib_status import status_of
+from ncclcheck.logs.used import tells_channels, unreachable_gpus
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -40,16 +41,15 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     Load nvidia_peermem, or use the open kernel modules with DMA-BUF; check the distance between GPU and
     adapter.
 
+    A line `GPU Direct RDMA Disabled for GPU 1b000 / HCA 2 (distance 7 > 4)` alone means nothing: NCCL asks it of
+    every adapter, also of those that the GPU does not use. What counts is whether the channels end in /GDRDMA.
+
     ## Source
-    NCCL transport/net_ib (`GPU Direct RDMA Disabled`), 2.13 and newer take DMA-BUF, older nv_peer_mem or
-    nvidia_peermem.
+    NCCL graph/topo (`GPU Direct RDMA Disabled for HCA`), graph/paths (ncclTopoCheckGdr); 2.13 and newer take
+    DMA-BUF, older nv_peer_mem or nvidia_peermem.
     """
-    off = [
-        process
-        for process in log.processes
-        if any(state.startswith("Disabled") for state in process.gpudirect)
-    ]
-    lines = [as_line(process, f"GPU Direct RDMA {process.gpudirect[0]}") for process in off[:4]]
+    off = [process for process in log.processes if unreachable_gpus(process)]
+    lines = [as_line(process, f"GPU Direct RDMA {unreachable_gpus(process)[0]}") for process in off[:4]]
     told = remarks(log, "gdr-missing", "ib-register-gpu")
     kept_away = [
         remark
@@ -57,7 +57,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
     slow = (*slowness(log), *_looked_for(log))
-    disabled = remarks(log, "gdr-disabled") if slow else ()
+    disabled = remarks(log, "gdr-disabled") if slow and not tells_channels(log) else ()
     if (told and troubles(log)) or ((off or disabled) and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",

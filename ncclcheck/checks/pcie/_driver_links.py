@@ -13,7 +13,7 @@ from ncclcheck.model.finding import NotKnown
 from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.hardware import Pci, PciDevice
 from ncclcheck.model.snapshot import Node
-from ncclcheck.nccl.job_gpus import gpus_without_nvml
+from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 from ncclcheck.nccl.topology import gpu_addresses
 
 SOURCE = "NVML, nvmlDeviceGetCurrPcieLink* and nvmlDeviceGetMaxPcieLink*"

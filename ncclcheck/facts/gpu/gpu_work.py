@@ -126,7 +126,7 @@ def judged(ordinal: int, told: TorchReading, deadline_s: float) -> GpuWork | Mis
 
     None: torch has no GPU of that number, since the environment hides it.
     """
-    uuid: Fact[str] = told.uuid or Missing("unsupported", "this torch does not tell it")
+    uuid: Fact[str] = told.uuid or Missing("unsupported", "torch does not tell it of this device")
 
     def work(outcome: WorkOutcome, detail: str) -> GpuWork:
         return GpuWork(ordinal, outcome, uuid, round(told.seconds, 1), detail)

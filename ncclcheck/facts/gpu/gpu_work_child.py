@@ -81,7 +81,7 @@ def waited_for_a_core_s(pid: int) -> float:
 def _process_of(torch: Any, ordinal: int) -> NoReturn:
     _GPU["gpu"] = ordinal
     try:
-        _say(answer=_work(torch, ordinal))
+        _say(answer=work(torch, ordinal))
     except Exception as error:
         _say(answer={"outcome": "failed", "detail": f"{type(error).__name__}: {error}"[:500]})
     finally:
@@ -127,15 +127,20 @@ def nccl_version(torch: Any) -> str | None:
     return ".".join(map(str, version[:3])) if isinstance(version, tuple) else str(version)
 
 
-def _work(torch: Any, ordinal: int) -> dict[str, object]:
+def work(torch: Any, ordinal: int) -> dict[str, object]:
+    """Open the GPU of that number and let it multiply; return the outcome, `hidden` where CUDA does not give it."""
     _stage("count the GPUs")
     if ordinal >= torch.cuda.device_count():
         return {"outcome": "hidden"}
     _stage(OPENING_STAGE)
+    if 0 < count_gpus(torch) <= ordinal:  # 0: CUDA cannot begin, and opening it says why
+        return {"outcome": "hidden"}
     device = torch.device("cuda", ordinal)
     torch.cuda.set_device(device)
-    uuid = getattr(torch.cuda.get_device_properties(device), "uuid", None)
-    _say(uuid=None if uuid is None else f"GPU-{uuid}")
+    properties = torch.cuda.get_device_properties(device)
+    uuid = getattr(properties, "uuid", None)
+    is_instance = " MIG " in getattr(properties, "name", "")  # the UUID is then the instance's, not the GPU's
+    _say(uuid=None if uuid is None or is_instance else f"GPU-{uuid}")
     _stage("multiply")
     is_right = multiply(torch, device)
     _stage("close")

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ncclcheck.facts.gpu.gpu_values import Reader, identity, peer_status, state
+from ncclcheck.facts.gpu.gpu_values import Reader, bus_address, identity, peer_status, state
 
 _DESCRIPTOR = 1
 LIBRARY = "libnvidia-ml.so.1"
@@ -142,7 +142,8 @@ def main() -> None:
 
 def _links(asked: Asked, index: int, handle: Any) -> object:
     """Return the links that NVML knows of; it refuses the number after the last as an invalid argument."""
-    nvml, links = asked.pynvml, []
+    nvml = asked.pynvml
+    links: list[dict[str, object]] = []
     for link in range(nvml.NVML_NVLINK_MAX_LINKS):
         try:
             active = asked.call(
@@ -162,7 +163,14 @@ def _links(asked: Asked, index: int, handle: Any) -> object:
             links.append({"link": link, "active": skipped.why})
         else:
             links.append({"link": link, "active": bool(active)})
+            if active:
+                reader = (f"nvmlDeviceGetNvLinkRemotePciInfo({link})", partial(_remote, nvml, handle, link))
+                links[-1]["remote"] = asked.first(index, (reader,))
     return links
+
+
+def _remote(nvml: Any, handle: Any, link: int) -> str:
+    return bus_address(text(nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId))
 
 
 def _peers(asked: Asked, index: int, handles: dict[int, Any]) -> object:

@@ -13,17 +13,22 @@ from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.hardware import Pci, PciDevice
 
 _DEVICES = "sys/bus/pci/devices"
+# NCCL src/graph/topo.cc (ncclTopoGetSystem), 2.5 to 2.30; in virtual machines NVIDIA's nvidia-topologyd writes it.
+TOPOLOGY_FILE = "var/run/nvidia-topologyd/virtualTopology.xml"
 NVIDIA = "0x10de"
 # Base classes of the PCI Code and ID Assignment Specification: network, display, co-processor, accelerator.
 _WANTED_CLASSES = ("0x02", "0x03", "0x0b", "0x12")
+# The function by which a ConnectX-8 reaches GPUs past the CPU: Linux drivers/infiniband/hw/mlx5/data_direct.c
+_DATA_DIRECT = ("0x15b3", "0x2100")
 _NVSWITCH_CLASS = "0x0680"  # "other bridge"
 
 
 def read_pci(root: Path) -> Fact[Pci]:
     """Return the devices that matter on the machine below `root`, in the order of their addresses.
 
-    Those are display, network, co-processor and accelerator devices, NVSwitches, whatever carries an RDMA device or
-    a network interface, all bridges above these, and each bridge whose ACS settings could be read.
+    Those are display, network, co-processor and accelerator devices, NVSwitches, data-direct functions, whatever
+    carries an RDMA device or a network interface, all bridges above these, and each bridge whose ACS settings could be
+    read.
     """
     here = machine(root)
     names = here.names(_DEVICES)
@@ -44,7 +49,8 @@ def read_pci(root: Path) -> Fact[Pci]:
     ]
     found = {bridge.address: bridge for bridge in bridges if not isinstance(bridge.acs_redirect, Missing)}
     found |= {name: read_device(name, folder) for name, folder in [*above.items(), *ends.items()]}
-    return Pci(tuple(sorted(found.values(), key=lambda device: _order(device.address))), unread)
+    devices = tuple(sorted(found.values(), key=lambda device: _order(device.address)))
+    return Pci(devices, unread, f"/{TOPOLOGY_FILE}" if here.exists(TOPOLOGY_FILE) else "")
 
 
 def nvidia_gpus(pci: Pci) -> tuple[PciDevice, ...]:
@@ -64,6 +70,8 @@ def _is_wanted(folder: Folder) -> bool:
         return True
     if isinstance(code, str) and code.startswith(_NVSWITCH_CLASS):
         return folder.line("vendor") == NVIDIA
+    if (folder.line("vendor"), folder.line("device")) == _DATA_DIRECT:
+        return True
     return not is_bridge(code) and (folder.has("infiniband") or folder.has("net"))
 
 

@@ -25,6 +25,7 @@ _BOOTSTRAP = re.compile(
 _SOCKETS = re.compile(r"\[\d+\](?P<name>[^\s:]+):(?P<address>[^\s<]+)<\d+>")
 # `[0]mlx5_0:1/IB`, merged `[0]={[0] mlx5_0:1/RoCE, [1] mlx5_1:1/RoCE}`, with rail and plane since 2.30
 _DEVICE = re.compile(r"(?:\[\d+\] ?)(?P<name>[A-Za-z][\w.-]*):(?P<port>\d+)(?::\d+){0,2}/(?P<link>IB|RoCE)")
+_NETWORK_DEVICE = re.compile(r"\[\d+\]=\{[^}]{1,1000}\}|" + _DEVICE.pattern)
 _NETWORK = re.compile(r"Using network (?P<network>.{1,60})$")
 _SETTING = re.compile(r"(?P<name>NCCL_\w+) set by environment to (?P<value>.*)$")
 _INIT = re.compile(
@@ -70,13 +71,14 @@ class Notes:
         self.text: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
         self.devices: tuple[str, ...] = ()
+        self.network_devices: tuple[tuple[str, ...], ...] = ()
         self.sockets: tuple[str, ...] = ()
         self.settings: dict[str, str] = {}
         self.channels_seen: set[bytes] = set()
         self.links: dict[Link, None] = {}
         self.algorithms: dict[str, None] = {}
         self.calls: dict[LoggedCall, None] = {}
-        self.gpudirect: dict[str, None] = {}
+        self.gpudirect: dict[tuple[str, ...], str] = {}
 
     def knows_channel(self, message: bytes) -> bool:
         """Return True if a `Channel` line tells nothing new."""
@@ -133,10 +135,9 @@ class Notes:
             ):  # NCCL 2.2 lists all, the first is the one
                 self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
-            self.devices = tuple(
-                f"{match['name']}:{match['port']}/{match['link']}"
-                for match in _DEVICE.finditer(message[:4096])
-            )
+            told = [_ports(match[0]) for match in _NETWORK_DEVICE.finditer(message[:4096])]
+            self.devices = tuple(port for ports in told for port in ports)
+            self.network_devices = tuple(told) if len(self.devices) > len(told) else ()
         elif "NET/Socket" in message and "Using [" in message:
             self.sockets = tuple(
                 f"{match['name']}:{match['address']}" for match in _SOCKETS.finditer(message[:4096])
@@ -149,7 +150,10 @@ class Notes:
         elif match := _PLUGIN.search(message):
             self.text["plugin"] = match["name"]
         elif (match := _GPUDIRECT.search(message)) and len(self.gpudirect) < MOST_LINKS:
-            self.gpudirect[f"{match['state']} for {match['what']} {match['which']}".strip()] = None
+            # Of a GPU and its many adapters the first of each state.
+            whose = match["which"].partition(" / ")[0]
+            line = f"{match['state']} for {match['what']} {match['which']}".strip()
+            self.gpudirect.setdefault((match["state"], match["what"], whose), line)
 
     def _machine(self, message: str) -> None:
         if match := _VERSION.search(message):
@@ -189,6 +193,7 @@ class Notes:
             address=self.text.get("address", ""),
             network=self.text.get("network", ""),
             devices=self.devices,
+            network_devices=self.network_devices,
             sockets=self.sockets,
             plugin=self.text.get("plugin", ""),
             settings=self.settings,
@@ -199,10 +204,15 @@ class Notes:
             channels=self.numbers.get("channels"),
             algorithms=tuple(self.algorithms),
             calls=tuple(self.calls),
-            gpudirect=tuple(self.gpudirect),
+            gpudirect=tuple(self.gpudirect.values()),
             inits_started=self.numbers.get("start", 0),
             inits_completed=self.numbers.get("complete", 0),
         )
+
+
+def _ports(text: str) -> tuple[str, ...]:
+    """Return the ports in the text of one network device: `[0]mlx5_0:1/IB`, or several in braces."""
+    return tuple(f"{match['name']}:{match['port']}/{match['link']}" for match in _DEVICE.finditer(text))
 
 
 def _named(names: tuple[str, ...], word: str) -> str:

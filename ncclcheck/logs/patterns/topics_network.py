@@ -239,7 +239,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic("gid-listing", (r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]",), alarms=False),
     Topic(
         "gdr-disabled",
-        (r"GPU Direct RDMA Disabled|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",),
+        (r"Direct RDMA Disabled for H|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",),
         alarms=False,
         at_info=True,
     ),

@@ -54,7 +54,9 @@ def _by_topology(
     merges_vfs: bool,
     places: Mapping[str, Position],
 ) -> Fact[tuple[Device, ...]]:
-    for name in ("NCCL_NET_FORCE_MERGE", "NCCL_NET_MERGE_POLICY", "NCCL_TOPO_FILE"):
+    if file := environment.get(topology.TOPOLOGY_FILE):
+        return Missing("unsupported", f"NCCL takes the PCI bus from {file}, which ncclcheck does not read")
+    for name in ("NCCL_NET_FORCE_MERGE", "NCCL_NET_MERGE_POLICY"):
         if name in environment:
             return Missing(
                 "unsupported", f"{name} is set, whose effect on the number of devices is not modelled"

@@ -40,7 +40,7 @@ def farthest(environment: Mapping[str, str], version: str) -> str:
 
 def describe(
     ports: Sequence[RdmaPort],
-    distances: Sequence[GpuNic],
+    distances: Fact[Sequence[GpuNic]],
     peer_memory: Fact[tuple[str, ...]],
     nvidia_open: Fact[bool],
     environment: Mapping[str, str],
@@ -95,8 +95,10 @@ def _dmabuf(nvidia_open: Fact[bool], environment: Mapping[str, str], version: st
 
 
 def _reach(
-    ports: Sequence[RdmaPort], distances: Sequence[GpuNic], environment: Mapping[str, str], version: str
+    ports: Sequence[RdmaPort], distances: Fact[Sequence[GpuNic]], environment: Mapping[str, str], version: str
 ) -> str:
+    if isinstance(distances, Missing):
+        return f"; how far the GPUs are from these NICs is not known: {distances.detail}"
     used = {port.device for port in ports}
     known = [distance for distance in distances if distance.nic in used]
     limit = farthest(environment, version)

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
-from ncclcheck.nccl.topology import gpu_nic
+from ncclcheck.nccl.gpus.nvlinks import joined
+from ncclcheck.nccl.topology import BELOW_SWITCHES
+from ncclcheck.nccl.transport import distances
 
 _CAPABILITY = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _LEAST, _MIXED_LEAST = (7, 0), (9, 0)  # Volta; from Hopper on GPUs may differ
-_NEAR = ("PIX", "PXB")
 
 
 def ll128_refusal(nodes: Sequence[tuple[str, NodeFacts]], protocols: str = "LL128") -> str:
@@ -47,6 +48,8 @@ def _of_node(host: str, facts: NodeFacts, *, is_alone: bool) -> Iterator[str]:
         links = gpu.state.nvlinks
         if isinstance(links, Missing) or not any(link.active is True for link in links):
             yield f"it is not known that GPU {gpu.index} of {host} is connected by NVLink"
+    if len(gpus) > 1 and joined(gpus, facts) == "some":
+        yield f"NVLinks do not join all GPUs of {host}"
     if not is_alone:
         yield from _far_from_cards(host, facts)
 
@@ -56,7 +59,12 @@ def _far_from_cards(host: str, facts: NodeFacts) -> Iterator[str]:
     if isinstance(facts.pci, Missing) or isinstance(facts.rdma, Missing):
         yield f"the way from the GPUs of {host} to the network is not known"
         return
-    near = {pair.gpu for pair in gpu_nic(facts.pci, facts.rdma.ports) if pair.distance in _NEAR}
+    environment = {} if isinstance(facts.environment, Missing) else facts.environment
+    pairs = distances(facts, environment)
+    if isinstance(pairs, Missing):
+        yield f"how far the GPUs of {host} are from the network is not known: {pairs.detail}"
+        return
+    near = {pair.gpu for pair in pairs if pair.distance in BELOW_SWITCHES}
     gpus = () if isinstance(facts.gpus, Missing) else facts.gpus
     far = [gpu.index for gpu in gpus if isinstance(gpu.pci, Missing) or gpu.pci.lower() not in near]
     if far:

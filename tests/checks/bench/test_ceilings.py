@@ -17,7 +17,7 @@ from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, nccl_point, node_log, with_nccl_bench
 from tests.fact_builders import interface, some
 from tests.gpu_builders import with_all_gpus, with_gpu
-from tests.hardware_builders import rdma_cluster
+from tests.hardware_builders import nic_of, rdma_cluster, with_ports
 from tests.probe_builders import timed_probes
 
 M = 1 << 20
@@ -215,6 +215,39 @@ def test_only_cards_that_carry_data_count() -> None:
     (one,) = ceilings(snapshot, some(snapshot.bench)).ceilings
     assert (one.busbw_gb_s, round(one.reached, 2)) == (50.0, 0.96)
     assert "7 of 8 cards carry no data" in one.binds
+
+
+def test_both_ports_of_a_card_that_are_one_network_device_carry_its_data() -> None:
+    pairs = [(2 * card, 2 * card + 1) for card in range(4)]
+    using = " ".join(
+        f"[{card}]={{[{a}] mlx5_{a}:1/RoCE, [{b}] mlx5_{b}:1/RoCE}}" for card, (a, b) in enumerate(pairs)
+    )
+    kind = {**IB, "net": f"NET/IB : Using {using} [RO]; OOB eth0:10.0.0.1<0>"}
+    logs = [node_log("node01", 0, 1, 2, 3, of=8, **kind), node_log("node02", 4, 5, 6, 7, of=8, **kind)]
+    moved = tuple(
+        replace(process, links=tuple(replace(link, via=f"NET/IB/{rank}/GDRDMA") for link in process.links))
+        for rank, process in enumerate(some(logs[1].processes))
+    )
+    snapshot = rdma_cluster(2)
+    for node in snapshot.nodes:
+        ports = [
+            replace(
+                port,
+                device=f"mlx5_{card * 2 + function}",
+                rate_gbps=200.0,
+                pci=f"{nic_of(card)[:-1]}{function}",
+            )
+            for card, port in enumerate(some(node.facts.rdma).ports[:4])
+            for function in range(2)
+        ]
+        snapshot = with_ports(snapshot, node.host, *ports)
+    measured = nccl_point("all_gather", 1 << 30, 100.0, 8, 2)
+    snapshot = with_nccl_bench(
+        snapshot, logs[0], replace(logs[1], processes=moved), points=(measured,), ranks=8
+    )
+    (one,) = ceilings(snapshot, some(snapshot.bench)).ceilings
+    assert "4 x 400 Gbit/s" in one.binds
+    assert "carry no data" not in one.binds
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])

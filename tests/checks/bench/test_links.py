@@ -8,9 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.checks.bench._links import (
-    compute_capability,
     gbit,
-    inside_term,
     measured_term,
     network_terms,
     network_used,
@@ -21,10 +19,9 @@ from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
 from tests.bench_builders import bench_result
-from tests.builders import cluster, everywhere, node, with_interfaces, without
+from tests.builders import cluster, with_interfaces
 from tests.checks.bench.nccl_runs import IB, SOCKET, node_log, with_nccl_bench
 from tests.fact_builders import host_of, interface, some
-from tests.gpu_builders import links, with_all_gpus
 from tests.hardware_builders import nic_of, rdma_cluster, roce_cluster, with_device, with_port
 from tests.probe_builders import timed_probes
 
@@ -114,6 +111,15 @@ def test_a_card_is_no_faster_than_its_pcie_link() -> None:
     assert "limited by the PCIe links of the cards" in term.text
 
 
+def test_ports_that_nccl_names_by_their_data_direct_function_are_those_of_the_card() -> None:
+    direct = {**IB, "net": IB["net"].replace(":1/IB", "_dma:1/IB")}
+    assert terms(*nccl(rdma_cluster(2), direct)) == terms(*nccl(rdma_cluster(2), IB))
+    slow_slot = with_device(rdma_cluster(1), "node01", nic_of(0), link_speed_gt_s=8.0, link_width=8)
+    logs = node_log("node01", 0, 1, of=2, **direct)
+    (term,) = terms(slow_slot, some(with_nccl_bench(slow_slot, logs, ranks=2).bench))
+    assert "limited" not in term.text
+
+
 def test_nccl_over_sockets_by_the_interfaces_in_its_log() -> None:
     assert terms(*nccl(rdma_cluster(2), SOCKET))[0].text == "100 Gbit/s on eth0"
 
@@ -129,30 +135,6 @@ def test_only_infiniband_switches_add() -> None:
     assert switches_may_add(*nccl(rdma_cluster(2), IB))
     assert not switches_may_add(*nccl(roce_cluster(2), IB))
     assert not switches_may_add(cluster(4), gloo())
-
-
-def test_inside_a_node_the_fewest_active_nvlinks_count() -> None:
-    snapshot, bench = nccl(rdma_cluster(2), IB)
-    inside = inside_term(snapshot, bench)
-    assert inside is not None
-    assert inside.gb_s == pytest.approx(370.8)
-    fewer = inside_term(with_all_gpus(snapshot, nvlinks=links(0, 1)), bench)
-    assert fewer is not None
-    assert fewer.parts == 16
-    assert inside_term(snapshot, gloo()) is None
-    assert inside_term(without(snapshot, "node02", "gpus"), bench) is None
-
-
-def test_without_nvlinks_pcie_counts() -> None:
-    snapshot, bench = nccl(with_all_gpus(rdma_cluster(1), nvlinks=()), IB)
-    inside = inside_term(snapshot, bench)
-    assert inside is not None
-    assert inside.text.startswith("PCIe of 63")
-
-
-def test_compute_capability_as_nccl_writes_it() -> None:
-    assert compute_capability(node(rdma_cluster(1), "node01").facts) == 90
-    assert compute_capability(everywhere(cluster(1), gpus=()).nodes[0].facts) == 0
 
 
 @pytest.mark.parametrize(

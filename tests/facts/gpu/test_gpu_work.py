@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from ncclcheck import timeouts
+from ncclcheck.facts.gpu import gpu_work_child
 from ncclcheck.facts.gpu.gpu_work import (
     TorchReading,
     ask,
@@ -102,6 +103,48 @@ def test_of_a_gpu_in_mig_mode_what_cuda_gives_is_counted_and_not_what_nvml_lists
     assert count_gpus(stub_of_torch(counted=8, given=1)) == 1
 
 
+def opened(
+    counted: int, given: int, ordinal: int, name: str = "NVIDIA H100 80GB HBM3"
+) -> list[dict[str, object]]:
+    """What a process says that opens the GPU of that number, where NVML counts so many and CUDA gives so many."""
+
+    def set_device(device: SimpleNamespace) -> None:
+        if device.index >= given:
+            raise RuntimeError("CUDA error: invalid device ordinal")
+
+    torch = SimpleNamespace(
+        _C=SimpleNamespace(_cuda_getDeviceCount=lambda: given),
+        device=lambda _, index: SimpleNamespace(index=index),
+        cuda=SimpleNamespace(
+            device_count=lambda: counted,
+            set_device=set_device,
+            get_device_properties=lambda _: SimpleNamespace(uuid="5b-1", name=name),
+        ),
+    )
+    said: list[dict[str, object]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_work_child, "_say", lambda **line: said.append(line))
+        patch.setattr(gpu_work_child, "multiply", lambda *_: True)
+        said.append(gpu_work_child.work(torch, ordinal))
+    return said
+
+
+def test_gpus_that_cuda_does_not_give_beside_a_mig_instance_are_hidden() -> None:
+    assert opened(8, 1, 1)[-1] == {"outcome": "hidden"}
+    assert opened(8, 8, 7)[-1] == {"outcome": "ok", "detail": ""}
+    assert opened(1, 1, 1)[-1] == {"outcome": "hidden"}
+
+
+def test_that_cuda_gives_no_gpu_at_all_is_a_failure_with_its_words() -> None:
+    with pytest.raises(RuntimeError, match="CUDA error"):
+        opened(8, 0, 0)
+
+
+def test_the_uuid_of_a_mig_instance_is_not_told_as_that_of_a_gpu() -> None:
+    assert {"uuid": "GPU-5b-1"} in opened(1, 1, 0)
+    assert {"uuid": None} in opened(1, 1, 0, "NVIDIA A100-SXM4-40GB MIG 1g.5gb")
+
+
 # A torch with eight GPUs: one is hidden, the process of one dies, the others fail with an exception.
 TORCH_OF_EIGHT = """
 import os
@@ -111,6 +154,7 @@ from types import SimpleNamespace
 with open(os.environ["IMPORTS"], "a") as file:
     file.write("imported\\n")
 cuda = SimpleNamespace(device_count=lambda: 7)
+_C = SimpleNamespace()
 
 def device(_kind, ordinal):
     if ordinal == 3:
@@ -146,6 +190,7 @@ import os, time
 from types import SimpleNamespace
 
 cuda = SimpleNamespace(device_count=lambda: 8)
+_C = SimpleNamespace()
 
 def device(_kind, ordinal):
     while ordinal == 7:

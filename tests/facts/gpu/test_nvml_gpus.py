@@ -21,6 +21,7 @@ from tests.facts.nvml import stand_in
 DOMAIN = f"{'ab' * 16}.7"
 PATIENT_S = 20.0
 NEW_HEALTH = Missing("error", "NVML: fabric health 9 is not known")
+SWITCH = "0000:c2:00.0"
 UNTOLD = Missing("unsupported", "this driver does not tell it")
 
 
@@ -77,7 +78,7 @@ def test_everything_a_healthy_gpu_tells() -> None:
         max_pcie_generation=5,
         max_pcie_width=16,
         compute_mode="default",
-        nvlinks=tuple(NvLink(link, True) for link in range(18)),
+        nvlinks=tuple(NvLink(link, True, SWITCH) for link in range(18)),
         fabric=Fabric("completed", 0, "healthy", False),
         peers=tuple(PeerAccess(peer, "ok") for peer in range(8) if peer != 3),
     )
@@ -142,6 +143,14 @@ def test_a_link_that_is_down_is_that_link() -> None:
     links = some(gpus_of(read("nvmlDeviceGetNvLinkState:1.5=0"))[1].state.nvlinks)
     assert [link.link for link in links if link.active is False] == [5]
     assert len(links) == 18
+    assert isinstance(links[5].remote, Missing)
+
+
+def test_what_a_link_leads_to_is_told() -> None:
+    links = some(gpus_of(read("remote:1.5=0x1b remote:1.6=error:3"))[1].state.nvlinks)
+    assert [link.remote for link in links[4:7]] == [
+        SWITCH, "0000:1b:00.0", Missing("unsupported", "NVML: Not Supported"),
+    ]  # fmt: skip
 
 
 def test_a_process_on_a_gpu_is_named_and_told_from_our_own() -> None:

@@ -32,6 +32,22 @@ def test_a_machine_with_a_gpu_and_an_hca_below_one_switch(tmp_path: Path) -> Non
     assert decode(encode(pci), Pci) == pci
 
 
+def test_the_data_direct_function_of_a_card_is_kept_whatever_its_class(tmp_path: Path) -> None:
+    Tree(tmp_path).pci("pci0006:00", "0006:03:00.0", "0x088000", device="0x2100")
+    Tree(tmp_path).pci("pci0006:00", "0006:04:00.0", "0x088000", device="0x2101")
+    assert addresses(tmp_path) == ["0006:03:00.0"]
+
+
+def test_the_topology_file_that_nccl_reads_before_the_bus_is_noted(tmp_path: Path) -> None:
+    roce_machine(tmp_path)
+    assert known(tmp_path).topology_file == ""
+    (tmp_path / "run/nvidia-topologyd").mkdir(parents=True)
+    (tmp_path / "var").mkdir()
+    (tmp_path / "var/run").symlink_to("/run")
+    (tmp_path / "run/nvidia-topologyd/virtualTopology.xml").write_text("<system/>")
+    assert known(tmp_path).topology_file == "/var/run/nvidia-topologyd/virtualTopology.xml"
+
+
 def test_what_is_neither_gpu_nor_network_is_left_out(tmp_path: Path) -> None:
     tree = Tree(tmp_path)
     for number, code in enumerate(("0x010802", "0x040300", "0x060100", "0x060400", "0x0c0330", "0x088000")):

@@ -47,6 +47,19 @@ def test_rdma_devices(line: str, devices: tuple[str, ...]) -> None:
     assert noted(line).devices == devices
 
 
+def test_ports_that_are_one_network_device_are_told() -> None:
+    both = "[{0}]={{[{1}] mlx5_{1}:1/RoCE, [{2}] mlx5_{2}:1/RoCE}}"
+    line = f"NET/IB : Using {both.format(0, 0, 1)} [2]mlx5_2:1/RoCE {both.format(2, 3, 4)} [RO]; OOB eth0:10.0.0.1<0>"
+    assert noted(line).network_devices == (
+        ("mlx5_0:1/RoCE", "mlx5_1:1/RoCE"),
+        ("mlx5_2:1/RoCE",),
+        ("mlx5_3:1/RoCE", "mlx5_4:1/RoCE"),
+    )
+    assert (
+        noted("NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>").network_devices == ()
+    )
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -8,10 +8,13 @@ from ncclcheck.advice.bench_network import BenchWish, bench_network
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.trials import TryRequest
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.gpu import NvLink
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.variables.ll128 import ll128_refusal
-from tests.builders import cluster, without
+from tests.builders import cluster, with_environment, without
+from tests.fact_builders import some
 from tests.gpu_builders import with_all_gpus, with_gpu
+from tests.hardware_builders import rdma_cluster
 
 LL128 = BenchRequest(tries=TryRequest(({"NCCL_PROTO": "LL128"},)))
 
@@ -41,6 +44,15 @@ def test_a_platform_that_does_not_support_it_or_is_not_known_does_not(
     assert "can corrupt data" in told
 
 
+def test_gpus_that_are_bridged_in_pairs_do_not_run_it() -> None:
+    snapshot = cluster(1)
+    gpus = some(snapshot.nodes[0].facts.gpus)
+    for gpu in gpus:
+        remote = gpus[gpu.index ^ 1].pci
+        snapshot = with_gpu(snapshot, "node01", gpu.index, nvlinks=(NvLink(0, True, remote),))
+    assert "NVLinks do not join all GPUs of node01" in refusal(snapshot)
+
+
 def test_gpus_of_several_kinds_run_it_from_hopper_on() -> None:
     assert refusal(with_gpu(cluster(1), "node01", 3, compute_capability="10.0")) == ""
     assert "several kinds" in refusal(with_gpu(cluster(1), "node01", 3, compute_capability="8.0"))
@@ -49,6 +61,13 @@ def test_gpus_of_several_kinds_run_it_from_hopper_on() -> None:
 def test_without_facts_of_the_gpus_or_of_their_way_to_the_network_it_is_not_tried() -> None:
     assert "are not known" in refusal(without(cluster(1), "node01", "gpus"))
     assert "way from the GPUs" in refusal(without(cluster(2), "node02", "pci"))
+
+
+def test_where_a_topology_file_decides_how_far_the_network_is_it_is_not_tried() -> None:
+    snapshot = rdma_cluster(2)
+    assert refusal(snapshot) == ""
+    snapshot = with_environment(snapshot, "node02", NCCL_TOPO_FILE="/opt/microsoft/ndv5-topo.xml")
+    assert "how far the GPUs of node02 are from the network is not known" in refusal(snapshot)
 
 
 def test_the_benchmark_does_not_start_with_it_there() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.gpu import TorchGpus
-from ncclcheck.nccl.job_gpus import exclusive_gpus, gpus_without_nvml, job_gpus, sees_none, shares_gpus
+from ncclcheck.nccl.gpus.job_gpus import exclusive_gpus, gpus_without_nvml, job_gpus, sees_none, shares_gpus
 from tests.builders import cluster, everywhere
 from tests.fact_builders import software
 from tests.gpu_builders import with_all_gpus, with_gpu

@@ -1,0 +1,1 @@
+"""The GPUs of a node as NCCL sees them: which a job was given, and what NVLink joins."""
