@@ -69,7 +69,7 @@ TESTED_BY = {
     "spawn/output/streams.py": "spawn/output/test_kept_output.py",
     "cli/watching/findings.py": "cli/commands/test_watch.py",
     "cli/watching/watching.py": "cli/commands/test_watch.py",
-    "cli/watching/company.py": "lab/test_watch.py",
+    "cli/watching/peers.py": "lab/test_watch.py",
     "cli/watching/meeting.py": "lab/test_watch.py",
     "checks/bench/job_died.py": "checks/bench/test_job_hang.py",
     "checks/bench/job_quiet.py": "checks/bench/test_job_hang.py",
