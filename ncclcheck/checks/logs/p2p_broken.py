@@ -44,7 +44,7 @@ _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 @cause(
     "NC923",
     "p2p-broken",
-    "Peer-to-peer access between GPUs worked",
+    "GPUs cannot use peer-to-peer access",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
     fixes=(
         Fix(

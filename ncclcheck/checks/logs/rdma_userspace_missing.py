@@ -15,7 +15,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC934",
     "rdma-userspace-missing",
-    "RDMA hardware can be used from the job",
+    "The job cannot use the node's RDMA hardware",
     explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
     fixes=(
         Fix(
