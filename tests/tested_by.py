@@ -27,6 +27,7 @@ TESTED_BY = {
     "bench/gathering.py": "bench/test_agreement.py",
     "bench/groups/mix.py": "bench/groups/test_mesh_benchmark.py",
     "bench/groups/own_groups.py": "bench/groups/test_mesh_benchmark.py",
+    "cli/benchmarks/measuring_options.py": "cli/test_options.py",
     "cli/benchmarks/try_options.py": "cli/test_options.py",
     "checks/bench/_trials.py": "checks/bench/test_setting_fails.py",
     "model/benchmarks/trials.py": "report/trials/test_trials_text.py",

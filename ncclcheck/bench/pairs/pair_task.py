@@ -15,8 +15,8 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
     pair finds it out by itself. `transfers`: of each direction; the mean of the middle half counts. `at_once`: both
     directions at the same time. `round_trips`: so many small messages go there and back before the transfers.
-    `barrier_ranks`: the number of ranks, of all pairs, that begin each direction at the same time; 0: none is waited for.
-    They meet under `round_prefix`.
+    `barrier_ranks`: the number of ranks, of all pairs, that begin each direction at the same time; 0: no barrier. They
+    meet under `round_prefix`.
     """
 
     number: int  # of the round
