@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ncclcheck.facts.nccl.nccl_choice import Inquire
 
 NOT_IN_A_TREE = Missing("absent", "a recorded tree does not tell")
-# A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
 
 
 class FactsRequest(Struct, frozen=True):
