@@ -54,36 +54,31 @@ class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fabric(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far the GPU has come in joining its NVLink fabric. `status` is an NVML return code: 0 where it joined.
-
-    `health` and `bandwidth_degraded` are Missing with a driver that tells no more than state and status. `domain`: the
-    cluster UUID and clique that GPUs of several nodes share if NVLink connects them; empty: it connects one node only.
-    """
+    """How far the GPU has come in joining its NVLink fabric."""
 
     state: FabricState
-    status: int
-    health: Fact[FabricHealth] = UNREAD
-    bandwidth_degraded: Fact[bool] = UNREAD
+    status: int  # NVML return code; 0: joined
+    health: Fact[FabricHealth] = UNREAD  # Missing with a driver that reports only state and status
+    bandwidth_degraded: Fact[bool] = UNREAD  # Missing as `health`
+    # cluster UUID and clique, which GPUs of several nodes share if NVLink connects them; empty: it connects one
+    # node only
     domain: str = ""
 
 
 class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What NVML tells of one GPU beyond its name; each value on its own, unsupported ones Missing("unsupported").
+    """What NVML reports about one GPU; a value that it does not support is Missing("unsupported")."""
 
-    Errors: uncorrectable ones in all memories, since the driver was loaded (volatile) or ever (aggregate). Rows:
-    `remap_pending` waits for a reset, `remap_failed` cannot be repaired. `memory_used_bytes` is without what the
-    driver reserves, where the driver tells them apart. `slowdowns`: NVML's clock event reasons, in its words.
-    """
-
+    # without what the driver reserves, where the driver reports that separately
     memory_used_bytes: Fact[int] = UNREAD
     processes: Fact[tuple[GpuProcess, ...]] = UNREAD
     ecc: Fact[bool] = UNREAD
+    # uncorrectable errors in all memories since the driver was loaded
     ecc_uncorrected_volatile: Fact[int] = UNREAD
-    ecc_uncorrected_aggregate: Fact[int] = UNREAD
-    remap_pending: Fact[bool] = UNREAD
-    remap_failed: Fact[bool] = UNREAD
+    ecc_uncorrected_aggregate: Fact[int] = UNREAD  # uncorrectable errors in all memories, ever
+    remap_pending: Fact[bool] = UNREAD  # rows wait for a reset to be remapped
+    remap_failed: Fact[bool] = UNREAD  # rows cannot be repaired
     recovery_action: Fact[RecoveryAction] = UNREAD
-    slowdowns: Fact[tuple[str, ...]] = UNREAD
+    slowdowns: Fact[tuple[str, ...]] = UNREAD  # NVML's clock event reasons, in its words
     sm_clock_mhz: Fact[int] = UNREAD
     max_sm_clock_mhz: Fact[int] = UNREAD
     power_w: Fact[float] = UNREAD
