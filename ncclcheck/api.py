@@ -228,7 +228,7 @@ def matrix(
     require: Several = (), fail_on: FailOn | None = None,
     timeout: float | None = None, join_timeout: float | None = None, from_: FilePath | None = None,
 ) -> Report:  # fmt: skip
-    """Return the report of `ncclcheck matrix`: which nodes talk well, and what does their network look like?
+    """Return the report of `ncclcheck matrix`: how fast is the network between the nodes?
 
     `size` is the bytes of a transfer as "64M". Rates, leaves and slow paths are `report.matrix`. Raises UsageError.
     """
@@ -276,7 +276,7 @@ def soak(
     join_timeout: float | None = None,
     from_: FilePath | None = None,
 ) -> Report:
-    """Return the report of `ncclcheck soak`: does the network stay as fast for hours?
+    """Return the report of `ncclcheck soak`: does the network stay fast for hours?
 
     `duration` and `every` are times as "2h" and "10s", `drop` and `duty` per cent. The series is `report.soak`; its
     blocks are in the folder `state` on node 0. Raises UsageError.

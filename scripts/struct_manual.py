@@ -106,7 +106,7 @@ def words(hint: Any) -> str:
 
 
 def _comments(struct: type[Struct]) -> dict[str, str]:
-    """Return what stands as a comment beside or inside the declaration of each field."""
+    """Return the comments of each field: above its declaration, beside it or inside it."""
     module = importlib.import_module(struct.__module__)
     source = inspect.getsource(module)
     lines = source.splitlines()
@@ -119,6 +119,14 @@ def _comments(struct: type[Struct]) -> dict[str, str]:
     for node in declared.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             inside = lines[node.lineno - 1 : node.end_lineno]
-            notes = [line.partition("  # ")[2].strip() for line in inside]
+            notes = [*_above(lines, node.lineno - 1), *(line.partition("  # ")[2].strip() for line in inside)]
             found[node.target.id] = " ".join(note for note in notes if note and not note.startswith("fmt:"))
     return found
+
+
+def _above(lines: list[str], number: int) -> list[str]:
+    """Return the lines of the comment that ends above this line."""
+    first = number
+    while lines[first - 1].lstrip().startswith("# "):
+        first -= 1
+    return [line.strip().removeprefix("# ") for line in lines[first:number]]

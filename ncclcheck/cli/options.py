@@ -8,17 +8,26 @@ from typing import Any, TypeAlias
 import click
 
 from ncclcheck import timeouts
-from ncclcheck.cli.completion import check_names, dtypes, ops, sizes
-from ncclcheck.cli.values import FileName, NameList, Seconds, WholeNumber
-from ncclcheck.model.formats.choices import FAIL_ON, HOST_ORDERS, NODE_LISTS, PROTOCOLS, SCREEN_FORMATS
+from ncclcheck.cli.completion import check_names
+from ncclcheck.cli.values import FileName, NameList, Percentage, Seconds, WholeNumber
+from ncclcheck.model.formats.choices import FAIL_ON, PROTOCOLS, SCREEN_FORMATS
 
 Command: TypeAlias = Callable[..., Any]
 Decorator: TypeAlias = Callable[[Command], Command]
 
 MOST_NODES = 65536
+# What --timeout is if it is not given. The other commands measure: see `usual_timeout`.
+USUAL_TIMEOUTS = {
+    "preflight": timeouts.PREFLIGHT_TIMEOUT_S,
+    "isolate": timeouts.ISOLATE_TIMEOUT_S,
+    "matrix": timeouts.ISOLATE_TIMEOUT_S,
+    "node": timeouts.NODE_TIMEOUT_S,
+}
 
 
-def _all(decorators: Sequence[Decorator]) -> Decorator:
+def together(decorators: Sequence[Decorator]) -> Decorator:
+    """Return the decorator that adds all these options, in their order."""
+
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
             command = decorator(command)
@@ -30,9 +39,9 @@ def _all(decorators: Sequence[Decorator]) -> Decorator:
 key_file = click.option(
     "--key-file",
     type=FileName(),
-    help="Take part only with nodes that have this key (mode 600; or set NCCLCHECK_KEY).",
+    help="Accept only nodes that have this key (a file with mode 600; or set NCCLCHECK_KEY).",
 )
-launch_place = _all(
+launch_place = together(
     [
         click.option("--nnodes", type=WholeNumber(1, MOST_NODES), help="Number of nodes in the job."),
         click.option("--node-rank", type=WholeNumber(0, MOST_NODES - 1), help="Rank of this node, from 0."),
@@ -43,41 +52,43 @@ launch_place = _all(
         click.option("--nproc-per-node", type=WholeNumber(1, 4096), help="Ranks per node."),
     ]
 )
-_hosts = _all(
+_hosts = together(
     [
         click.option(
             "--hosts",
             metavar="NODES",
-            help="Check these nodes from here, over ssh: node[01-16], or 'slurm' for the nodes of this allocation.",
+            help="Check these nodes from here over ssh: node[01-16], or 'slurm' for the nodes of this allocation.",
         ),
         click.option(
             "--hostfile", type=FileName(), help="Read the nodes from a host file (MPI, DeepSpeed or plain)."
         ),
-        click.option("--ssh", metavar="COMMAND", help="ssh command, with any options: 'ssh -F FILE'.  [ssh]"),
+        click.option(
+            "--ssh", metavar="COMMAND", help="The ssh command with its options, e.g. 'ssh -F FILE'.  [ssh]"
+        ),
         click.option(
             "--remote-python",
             type=FileName(),
-            help="Python on the hosts that has ncclcheck.  [same path as here]",
+            help="Path of the Python on the hosts that has ncclcheck.  [same path as here]",
         ),
         click.option(
             "--env",
             multiple=True,
             metavar="NAME[=VALUE]",
-            help="Also set this variable on the hosts (NCCL_*, GLOO_*, TORCH_* and MASTER_* always are); repeatable.",
+            help="Also pass this variable to the hosts (NCCL_*, GLOO_*, TORCH_* and MASTER_* always are); repeatable.",
         ),
         click.option(
             "--meet-in",
             type=FileName(),
             metavar="DIR",
-            help="Meet in this shared folder instead of over TCP.",
+            help="Exchange messages through this shared folder instead of over TCP.",
         ),
         key_file,
     ]
 )
-_expectations = _all(
+_expectations = together(
     [
         click.option(
-            "--gpus-per-node", type=WholeNumber(0, 4096), help="Number of GPUs every node must have."
+            "--gpus-per-node", type=WholeNumber(0, 4096), help="Number of GPUs that every node must have."
         ),
         click.option(
             "--code",
@@ -98,14 +109,14 @@ _expectations = _all(
             multiple=True,
             type=FileName(),
             metavar="PATH",
-            help="Folder that all nodes must share (a small file is written there and removed); repeatable.",
+            help="Folder that all nodes must share (writes a small file there and removes it); repeatable.",
         ),
         click.option(
             "--checkpoint",
             multiple=True,
             type=FileName(),
             metavar="DIR",
-            help="Folder of checkpoints: is the newest one complete, and the same on all nodes; repeatable.",
+            help="Check that the newest checkpoint in this folder is complete, and the same on all nodes; repeatable.",
         ),
         click.option("--expect", type=FileName(), help="Policy file (TOML) that the nodes must meet."),
         click.option("--profile", metavar="NAME", help="Use [profile.NAME] of the policy."),
@@ -114,14 +125,14 @@ _expectations = _all(
             multiple=True,
             type=NameList(),
             shell_complete=check_names,
-            help="Run only these checks (codes, code prefixes or slugs).",
+            help="Run only these checks; NAMES are codes, code prefixes or slugs, separated by commas; repeatable.",
         ),
         *(
             click.option(option, multiple=True, type=NameList(), shell_complete=check_names, help=text)
             for option, text in (
-                ("--ignore", "Skip these checks."),
-                ("--demote", "Treat errors of these checks as warnings."),
-                ("--require", "Exit 3 if one of these checks could not run."),
+                ("--ignore", "Skip these checks; NAMES as for --select."),
+                ("--demote", "Report errors of these checks as warnings; NAMES as for --select."),
+                ("--require", "Exit 3 if one of these checks could not run; NAMES as for --select."),
             )
         ),
         click.option(
@@ -131,24 +142,28 @@ _expectations = _all(
         ),
     ]
 )
-_time = _all(
-    [
-        click.option(
-            "--timeout",
-            type=Seconds(),
-            help="Time limit for the whole run.  "
-            f"[{timeouts.PREFLIGHT_TIMEOUT_S:g}; bench and run: {timeouts.BENCH_TIMEOUT_S:g} + --budget; "
-            f"isolate: {timeouts.ISOLATE_TIMEOUT_S:g}, which bench --isolate adds; soak: that of bench + --duration]",
-        ),
-        click.option(
-            "--join-timeout",
-            type=Seconds(),
-            help=f"Time to wait for all nodes to join.  [{timeouts.JOIN_TIMEOUT_S:g}]",
-        ),
-    ]
-)
-_node_time = click.option(
-    "--timeout", type=Seconds(), help=f"Time limit for the whole run.  [{timeouts.NODE_TIMEOUT_S:g}]"
+
+
+def usual_timeout(command: str) -> str:
+    """Return what --help says about the --timeout of a command."""
+    if command in USUAL_TIMEOUTS:
+        return f"{USUAL_TIMEOUTS[command]:g}"
+    if command == "soak":
+        return f"{timeouts.BENCH_TIMEOUT_S + timeouts.BENCH_BUDGET_S:g} + --duration"
+    added = f"; --isolate adds {timeouts.ISOLATE_TIMEOUT_S:g}" if command == "bench" else ""
+    return f"{timeouts.BENCH_TIMEOUT_S:g} + --budget{added}"
+
+
+def _time_limit(command: str) -> Decorator:
+    return click.option(
+        "--timeout", type=Seconds(), help=f"Time limit for the whole run.  [{usual_timeout(command)}]"
+    )
+
+
+_join_time = click.option(
+    "--join-timeout",
+    type=Seconds(),
+    help=f"Time to wait for all nodes to join.  [{timeouts.JOIN_TIMEOUT_S:g}]",
 )
 output_format = click.option(
     "--format",
@@ -157,131 +172,76 @@ output_format = click.option(
     default="text",
     help="Format of standard output; github prints GitHub Actions annotations.  [text]",
 )
-outputs = click.option(
-    "--output",
-    multiple=True,
-    type=FileName(),
-    help="Also write the report: .json, .xml (JUnit), .md, .html, .prom, .txt, .csv (of matrix and --try) or "
-    "$GITHUB_STEP_SUMMARY; repeatable.",
-)
+
+
+def _outputs(further: str = "") -> Decorator:
+    return click.option(
+        "--output",
+        multiple=True,
+        type=FileName(),
+        help="Also write the report to FILE, in the format of its suffix: .json, .xml (JUnit), .md, .html, .prom "
+        f"(metrics), .txt{further} or $GITHUB_STEP_SUMMARY; repeatable.",
+    )
+
+
+outputs = _outputs()
+outputs_or_csv = _outputs(", .csv (of matrix and of bench --try)")
 from_file = click.option(
-    "--from", "from_", type=FileName(), help="Replay a saved run or a facts file; no node is touched."
+    "--from", "from_", type=FileName(), help="Replay a saved run or a facts file; contacts no node."
 )
-verbosity = _all(
+verbosity = together(
     [
         click.option("-v", "--verbose", count=True, help="Also show passed checks and all evidence."),
-        click.option("-q", "--quiet", is_flag=True, help="No progress on standard error."),
+        click.option("-q", "--quiet", is_flag=True, help="Print no progress on standard error."),
     ]
 )
-preflight_options = _all([launch_place, _hosts, _expectations, _time, from_file, verbosity])
-_slurm_health = _all(
+
+
+def preflight_options(command: str) -> Decorator:
+    """Return the options of every command that checks nodes, with the usual --timeout of this one."""
+    return together(
+        [launch_place, _hosts, _expectations, _time_limit(command), _join_time, from_file, verbosity]
+    )
+
+
+_slurm_health = together(
     [
         click.option(
             "--slurm-health",
             is_flag=True,
-            help="Drain this node in Slurm after 2 bad of 3 runs; resume it, if drained so, after 3 good ones.",
+            help="Drain this node in Slurm after 2 bad runs of 3; resume it after 3 good runs if ncclcheck drained it.",
         ),
         click.option(
-            "--dry-run", is_flag=True, help="With --slurm-health: print the change, do not make it."
+            "--dry-run", is_flag=True, help="With --slurm-health: print the change, but do not make it."
         ),
         click.option(
             "--max-drained",
-            type=WholeNumber(1, 100),
-            help="Per cent of the cluster's nodes that --slurm-health may keep drained.  [10]",
+            type=Percentage(1, 100),
+            help="Share of the cluster's nodes that --slurm-health may keep drained.  [10%]",
         ),
         click.option(
             "--state-dir",
             type=FileName(),
             metavar="DIR",
-            help="Where --slurm-health keeps the last results.  [/run/ncclcheck]",
+            help="Folder in which --slurm-health keeps its last results.  [/run/ncclcheck]",
         ),
     ]
 )
-node_options = _all([_expectations, _node_time, _slurm_health, from_file, verbosity])
-_backend = click.option(
-    "--backend",
-    type=click.Choice(["auto", "nccl", "gloo"], case_sensitive=False),
-    help="auto uses nccl if every node has GPUs, gloo if none has.  [auto]",
+node_options = together([_expectations, _time_limit("node"), _slurm_health, from_file, verbosity])
+save = click.option(
+    "--save", type=FileName(), help="Save everything that was read and measured, to replay it with --from."
 )
-isolate_options = _all(
-    [
-        click.option("--slower-than", metavar="PCT", help="Least loss that makes a node or link bad.  [10%]"),
-        click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
-        click.option(
-            "--screen",
-            type=WholeNumber(1, 8),
-            help="Rounds that test all nodes; more find nodes bad at times.  [1]",
-        ),
-        click.option("--max-rounds", type=WholeNumber(1, 30), help="Number of rounds, at most.  [9]"),
-        click.option(
-            "--groups",
-            is_flag=True,
-            help="If no pair is bad: from how many nodes at once on is it slow? (2, 4, 8 ... nodes)",
-        ),
-        click.option("--seed", type=WholeNumber(0, 2**31), help="Seed of the pairs.  [random, printed]"),
-        _backend,
-        click.option(
-            "--print",
-            "print_",
-            type=click.Choice(NODE_LISTS, case_sensitive=False),
-            help="Print only this about the bad nodes, for scripts.",
-        ),
-    ]
-)
-matrix_options = _all(
-    [
-        click.option(
-            "--full", is_flag=True, help="All pairs, also of more than 64 nodes (a round per node)."
-        ),
-        click.option("--leaves", is_flag=True, help="Find the leaves only, also of 64 nodes and fewer."),
-        click.option(
-            "--topology", type=FileName(), help="Slurm's topology file to compare with.  [/etc/slurm]"
-        ),
-        click.option("--size", metavar="SIZE", help="Size of a transfer, at most.  [64M]"),
-        _backend,
-        click.option(
-            "--print",
-            "print_",
-            type=click.Choice(HOST_ORDERS, case_sensitive=False),
-            help="Print only this about the leaves, for scripts.",
-        ),
-    ]
-)
-soak_options = _all(
-    [
-        click.option("--duration", metavar="TIME", help="How long to measure: 30s, 10m, 2h, 1d.  [1h]"),
-        click.option(
-            "--ops",
-            multiple=True,
-            type=NameList(),
-            shell_complete=ops,
-            help="Collectives, in turns.  [all_reduce]",
-        ),
-        click.option("--size", metavar="SIZE", help="Size of every collective.  [64M]"),
-        click.option("--every", metavar="TIME", help="Length of a block.  [10s]"),
-        click.option("--drop", metavar="PCT", help="Least loss of speed that is a finding.  [5%]"),
-        click.option("--duty", metavar="PCT", help="Part of the time to measure in.  [100%]"),
-        click.option(
-            "--state",
-            type=FileName(),
-            metavar="DIR",
-            help="Folder for the blocks, on node 0.  [ncclcheck-soak-TIME]",
-        ),
-        click.option("--resume", type=FileName(), metavar="DIR", help="Continue the series in this folder."),
-        click.option("--until-finding", is_flag=True, help="End at the first drop, stall or flap."),
-        _backend,
-    ]
-)
-save = click.option("--save", type=FileName(), help="Save everything that was read and measured, for --from.")
-report_options = _all([output_format, outputs, save])
-node_report_options = _all(
+report_options = together([output_format, outputs, save])
+bench_report_options = together([output_format, _outputs(", .csv (with --try)"), save])
+matrix_report_options = together([output_format, _outputs(", .csv"), save])
+node_report_options = together(
     [
         click.option(
             "--format",
             "format_",
             type=click.Choice([*SCREEN_FORMATS, *PROTOCOLS], case_sensitive=False),
             default="text",
-            help="Format of standard output; npd and nagios print one line and have exit codes of their own.  [text]",
+            help="Format of standard output; npd and nagios print one line and use their own exit codes.  [text]",
         ),
         outputs,
         save,
@@ -291,105 +251,4 @@ image = click.option(
     "--image",
     is_flag=True,
     help="Check the container image this runs in; needs no GPU, network or second node.",
-)
-mesh = _all(
-    [
-        click.option(
-            "--mesh",
-            metavar="DIMS",
-            help="Parallel groups, e.g. pp=2,dp=4,tp=8 (the last varies fastest): which of them span nodes?",
-        ),
-        click.option(
-            "--mesh-order",
-            metavar="ORDER",
-            help="Order of --mesh as Megatron-LM says it, e.g. tp-cp-ep-dp-pp (the first varies fastest).",
-        ),
-    ]
-)
-bench_options = _all(
-    [
-        click.option(
-            "--sizes",
-            metavar="SIZES",
-            shell_complete=sizes,
-            help="Sizes: 1M-1G, 1M-1G:4x, 1M-16M:+1M or 8,1K,4M.  [1M-16M]",
-        ),
-        click.option(
-            "--ops",
-            multiple=True,
-            type=NameList(),
-            shell_complete=ops,
-            help="Collectives to measure, or 'all'.  [all_reduce,all_gather]",
-        ),
-        _backend,
-        click.option("--dtype", metavar="TYPE", shell_complete=dtypes, help="Element type.  [float32]"),
-        click.option(
-            "--iters",
-            metavar="auto|N",
-            help="Timed iterations per size; auto stops once the result has converged.  [auto]",
-        ),
-        click.option("--warmup", type=WholeNumber(0, 10**6), help="Untimed iterations per size.  [5]"),
-        click.option(
-            "--budget",
-            type=Seconds(),
-            help=f"Limit of all measuring.  [{timeouts.BENCH_BUDGET_S:g}; --try: {timeouts.TRY_BUDGET_S:g}]",
-        ),
-        click.option("--no-verify", is_flag=True, help="Do not verify the received data."),
-        click.option("--cuda-graph", is_flag=True, help="Measure replayed CUDA graphs (nccl only)."),
-        click.option(
-            "--min-busbw",
-            multiple=True,
-            metavar="RULE",
-            help="Exit 4 below this bus bandwidth in GB/s: 300, @1G=300, all_reduce@1G=300; repeatable.",
-        ),
-        click.option(
-            "--baseline",
-            type=FileName(),
-            help="Exit 4 on a statistically significant slowdown against this report or --save file.",
-        ),
-        click.option(
-            "--tolerance",
-            metavar="PCT",
-            help="Slowdown against --baseline that is still accepted, in per cent.  [5]",
-        ),
-        click.option(
-            "--as-is",
-            is_flag=True,
-            help="Measure under the job's own environment, unchanged; a hang is reported as the result.",
-        ),
-        click.option("--advised", is_flag=True, help="Measure under the advised settings."),
-    ]
-)
-mesh_bench_options = _all(
-    [
-        mesh,
-        click.option(
-            "--dims", multiple=True, type=NameList(), help="Measure only these dimensions of --mesh.  [all]"
-        ),
-        click.option(
-            "--mix", is_flag=True, help="All groups of --mesh together as well: one by one, and at once."
-        ),
-        click.option(
-            "--model",
-            type=FileName(),
-            metavar="FILE",
-            help="A config.json: what the model exchanges in the groups of --mesh, in which sizes; not with --ops.",
-        ),
-        click.option(
-            "--batch", type=WholeNumber(1, 10**6), help="Sequences of a micro batch of --model.  [1]"
-        ),
-        click.option(
-            "--sequence", type=WholeNumber(1, 10**8), help="Tokens of a sequence of --model.  [4096]"
-        ),
-        click.option(
-            "--strategy",
-            type=click.Choice(["fsdp", "megatron"], case_sensitive=False),
-            help="How --model is trained: by layers (fsdp), or in buckets (megatron).  [fsdp]",
-        ),
-    ]
-)
-after_bench = click.option(
-    "--isolate",
-    is_flag=True,
-    help="If the benchmark finds something: test pairs of nodes, as `ncclcheck isolate --groups` does.",
 )

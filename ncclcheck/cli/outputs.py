@@ -50,11 +50,15 @@ class Unwritten(Struct, frozen=True):
 def refuse_bad_outputs(given: Mapping[str, Any], suffixes: Mapping[str, Format] = SUFFIXES) -> None:
     """Nothing, if every `--output` has one of the suffixes, and `--save` a place; else UsageError, before the run."""
     for file in given.get("output") or ():
-        if not is_step_summary(file) and Path(file).suffix.lower() not in suffixes:
+        suffix = Path(file).suffix
+        if not is_step_summary(file) and suffix.lower() not in suffixes:
             *known, last = suffixes
-            raise UsageError(
-                f"--output {file}: the suffix {Path(file).suffix!r} is no format: name it {', '.join(known)} or {last}"
+            why = (
+                "only 'matrix' and 'bench --try' write CSV"
+                if suffix.lower() in WITH_TABLES
+                else f"the suffix {suffix!r} is no format"
             )
+            raise UsageError(f"--output {file}: {why}: name it {', '.join(known)} or {last}")
         refuse_unwritable(file, "--output")
     if given.get("save"):
         refuse_unwritable(given["save"], "--save")

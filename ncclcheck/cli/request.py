@@ -22,6 +22,7 @@ from ncclcheck.cli.benchmarks.try_request import refuse_against_policy, try_requ
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
+from ncclcheck.cli.options import USUAL_TIMEOUTS
 from ncclcheck.cli.run_key import given_key
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
@@ -41,12 +42,6 @@ from ncclcheck.nccl.variables.variables import TABLE, lookup
 from ncclcheck.run.options import Command, RunOptions
 
 _WITH_PORT = re.compile(r"([^:]+):(\d+)", re.ASCII)  # more colons are an IPv6 address
-_USUAL_TIMEOUTS = {
-    "preflight": timeouts.PREFLIGHT_TIMEOUT_S,
-    "isolate": timeouts.ISOLATE_TIMEOUT_S,
-    "matrix": timeouts.ISOLATE_TIMEOUT_S,
-    "node": timeouts.NODE_TIMEOUT_S,
-}
 # Every point costs rounds: intervals hold for all of them together.
 TRYING = BenchRequest((1 << 20, 1 << 24), ("all_reduce",), budget_s=timeouts.TRY_BUDGET_S)
 _SELECTIONS = ("select", "ignore", "demote", "require")
@@ -63,7 +58,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         replace(bench_request(given), soak=soak_request(given)) if command == "soak" else bench_request(given)
     )
     refuse_against_policy(bench.tries, policy)
-    usual_s = _USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
+    usual_s = USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
     if command == "bench" and given.get("isolate"):
         usual_s += timeouts.ISOLATE_TIMEOUT_S
     usual_s += bench.soak.duration_s if bench.soak is not None else 0.0

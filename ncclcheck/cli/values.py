@@ -40,6 +40,16 @@ class WholeNumber(_ParamType):
         )
 
 
+class Percentage(WholeNumber):
+    """A whole number of per cent, with or without the sign."""
+
+    name = "PCT"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number. Raises UsageError where it is not one, or impossible."""
+        return super().convert(value if isinstance(value, int) else str(value).removesuffix("%"), param, ctx)
+
+
 class Seconds(_ParamType):
     """A time above zero, in seconds."""
 

@@ -16,8 +16,6 @@ from ncclcheck.model.launch import Launch
 if TYPE_CHECKING:
     from ncclcheck.facts.nccl.nccl_choice import Inquire
 
-# A section whose parts have deadlines of their own gets this much longer, so that what it did read is kept.
-
 
 class FactsRequest(Struct, frozen=True):
     """What to collect: who we are in the job, the job's environment, the `--code` paths, and the time for it.

@@ -245,26 +245,18 @@ class BenchResult(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variant(Struct, frozen=True, forbid_unknown_fields=True):
-    """One of two environments that were compared, and what the collective did under it.
+    """One of two environments that were compared, and how fast the collective was in it."""
 
-    `changes`: host -> variable -> value (None: unset), on top of the job's environment; empty: as it is. `places`: host
-    -> (interface, address) that was used. `times_us`: one mean iteration time per round, the slowest rank's. `failure`:
-    why there are none, or no more of them, with who was where; empty otherwise.
-    """
-
+    # host -> variable -> value (None: unset), on top of the job's environment; empty: as-is
     changes: dict[str, dict[str, str | None]]
-    places: dict[str, tuple[str, str]]
-    times_us: tuple[float, ...] = ()
+    places: dict[str, tuple[str, str]]  # host -> (interface, address) that was used
+    times_us: tuple[float, ...] = ()  # mean iteration time of the slowest rank, one per round
     busbw_gb_s: float | None = None
-    failure: str = ""
+    failure: str = ""  # why there are no times, or no more of them, with who was where; empty otherwise
 
 
 class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same collective as-is and advised, in alternating rounds.
-
-    `speedup` is as-is time over advised time, the median over rounds, with the 95 % interval of that median; None
-    where one of the two has no times. `verdict` follows from the interval: "no effect" where it holds 1.
-    """
+    """The same collective as-is and advised, in alternating rounds."""
 
     backend: Backend
     op: Op
@@ -273,7 +265,8 @@ class Comparison(Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int
     as_is: Variant
     advised: Variant
+    # as-is time over advised time, median over rounds; None where one of the two has no times
     speedup: float | None = None
-    speedup_low: float | None = None
-    speedup_high: float | None = None
-    verdict: ComparisonVerdict = "not measured"
+    speedup_low: float | None = None  # of the 95 % interval of that median
+    speedup_high: float | None = None  # of the same interval
+    verdict: ComparisonVerdict = "not measured"  # "no effect" where the interval holds 1

@@ -40,24 +40,21 @@ class Address(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Interface(Struct, frozen=True, forbid_unknown_fields=True):
-    """One network interface. Interfaces are listed in kernel (ifindex) order, addresses in getifaddrs order.
-
-    `type` is its ARPHRD_ number (linux/if_arp.h); `flags` the lower-case names of all flags set. `running` is
-    IFF_RUNNING as getifaddrs tells it. Where it is left out, it follows as in the kernel: up, and in state up or
-    unknown (net/core/dev.c dev_get_flags, netif_oper_up). `index` is 0 where it is not known.
-    """
+    """One network interface. Interfaces are in kernel (ifindex) order, addresses in getifaddrs order."""
 
     name: str
     kind: InterfaceKind
-    type: Fact[int]
+    type: Fact[int]  # ARPHRD_ number (linux/if_arp.h)
     mtu: Fact[int]
     operstate: Fact[str]
-    flags: tuple[str, ...]
+    flags: tuple[str, ...]  # lower-case names of all flags that are set
     addresses: tuple[Address, ...]
     speed_mbps: Fact[int]
     pci: Fact[str]
     driver: Fact[str]
-    index: int = 0
+    index: int = 0  # 0 where it is not known
+    # IFF_RUNNING as getifaddrs reports it; left out, it follows as in the kernel: up, and in state up or
+    # unknown (net/core/dev.c dev_get_flags, netif_oper_up)
     running: bool | None = None
     master: str | None = None
     lower: tuple[str, ...] = ()
@@ -167,18 +164,14 @@ class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Cgroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """The limits of this process's control groups: the tightest from the group up to the root; None: no limit.
+    """The limits of this process's control groups: the tightest from the group up to the root; None: no limit."""
 
-    `version`: v1, v2, or hybrid where v1 hierarchies hold some of the controllers. `cpu_quota` in CPUs. `cpuset_cpus`
-    is how many CPUs the set has. `pids_left`: how many processes and threads may still start.
-    """
-
-    version: Literal["v1", "v2", "hybrid"]
-    cpu_quota: Fact[float | None]
-    cpuset_cpus: Fact[int | None]
+    version: Literal["v1", "v2", "hybrid"]  # hybrid: v1 hierarchies hold some of the controllers
+    cpu_quota: Fact[float | None]  # in CPUs
+    cpuset_cpus: Fact[int | None]  # number of CPUs in the set
     memory_max_bytes: Fact[int | None]
     pids_max: Fact[int | None]
-    pids_left: Fact[int | None]
+    pids_left: Fact[int | None]  # processes and threads that may still start
 
 
 class Clock(Struct, frozen=True, forbid_unknown_fields=True):
@@ -205,31 +198,24 @@ class PathEntry(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is below a path: how many files, a checksum over all their names in any order, and a sample.
-
-    `complete` False: the time for it was used up, and `files` and `names_checksum` are those of what was listed by
-    then. The sample holds the files whose names have the smallest hashes (`largest_hash` at most), so that two nodes
-    with the same files have the same sample, whatever the order in which their filesystems list them.
-    """
+    """What is below a path. Two nodes with the same files have the same sample, in whatever order they list them."""
 
     files: int
-    names_checksum: int
-    complete: bool
-    sample: tuple[PathEntry, ...]
+    names_checksum: int  # over all names, in any order
+    complete: bool  # False: time ran out, and `files` and `names_checksum` cover what was listed by then
+    sample: tuple[PathEntry, ...]  # the files whose names have the smallest hashes
     largest_hash: int  # of the sample; without a limit (2**32) where the sample holds all names
     sketch: tuple[str, ...] = ()  # of all names: finds the few in which two nodes differ
     unlisted: int = 0  # folders below the path that could not be listed; what is in them is not counted
 
 
 class PathFact(Struct, frozen=True, forbid_unknown_fields=True):
-    """One `--data`, `--code`, `--shared-dir` or `--checkpoint` path as this node sees it.
-
-    `kind` is "folder", "file" or "other"; it is Missing where the path is not there or does not answer, and then so is
-    the rest. Times are of single calls, in milliseconds: the median. Only `--data` has a manifest.
-    """
+    """One `--data`, `--code`, `--shared-dir` or `--checkpoint` path as this node sees it."""
 
     path: str
     purpose: Literal["data", "code", "shared", "checkpoint"]
+    # "folder", "file" or "other"; Missing where the path is not there or does not answer, and then so is the
+    # rest
     kind: Fact[str]
     listed: Fact[bool] = NOT_READ  # True: it could be listed or opened by this user
     filesystem: Fact[str] = NOT_READ
@@ -238,9 +224,9 @@ class PathFact(Struct, frozen=True, forbid_unknown_fields=True):
     free_bytes: Fact[int] = NOT_READ
     size_bytes: Fact[int] = NOT_READ
     free_inodes: Fact[int | None] = NOT_READ  # None: the filesystem does not count them
-    stat_ms: Fact[float] = NOT_READ
-    read_ms: Fact[float] = NOT_READ
-    manifest: Fact[Manifest] = NOT_READ
+    stat_ms: Fact[float] = NOT_READ  # median of single calls
+    read_ms: Fact[float] = NOT_READ  # median of single calls
+    manifest: Fact[Manifest] = NOT_READ  # only of `--data`
 
 
 class NcclConfigFile(Struct, frozen=True, forbid_unknown_fields=True):

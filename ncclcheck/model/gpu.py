@@ -47,7 +47,7 @@ class NvLink(Struct, frozen=True, forbid_unknown_fields=True):
 
     link: int
     active: Fact[bool]
-    remote: Fact[str] = UNREAD
+    remote: Fact[str] = NOT_READ
 
 
 class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,36 +58,31 @@ class PeerAccess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Fabric(Struct, frozen=True, forbid_unknown_fields=True):
-    """How far the GPU has come in joining its NVLink fabric. `status` is an NVML return code: 0 where it joined.
-
-    `health` and `bandwidth_degraded` are Missing with a driver that tells no more than state and status. `domain`: the
-    cluster UUID and clique that GPUs of several nodes share if NVLink connects them; empty: it connects one node only.
-    """
+    """How far the GPU has come in joining its NVLink fabric."""
 
     state: FabricState
-    status: int
-    health: Fact[FabricHealth] = NOT_READ
-    bandwidth_degraded: Fact[bool] = NOT_READ
+    status: int  # NVML return code; 0: joined
+    health: Fact[FabricHealth] = NOT_READ  # Missing with a driver that reports only state and status
+    bandwidth_degraded: Fact[bool] = NOT_READ  # Missing as `health`
+    # cluster UUID and clique, which GPUs of several nodes share if NVLink connects them; empty: it connects one
+    # node only
     domain: str = ""
 
 
 class GpuState(Struct, frozen=True, forbid_unknown_fields=True):
-    """What NVML tells of one GPU beyond its name; each value on its own, unsupported ones Missing("unsupported").
+    """What NVML reports about one GPU; a value that it does not support is Missing("unsupported")."""
 
-    Errors: uncorrectable ones in all memories, since the driver was loaded (volatile) or ever (aggregate). Rows:
-    `remap_pending` waits for a reset, `remap_failed` cannot be repaired. `memory_used_bytes` is without what the
-    driver reserves, where the driver tells them apart. `slowdowns`: NVML's clock event reasons, in its words.
-    """
-
+    # without what the driver reserves, where the driver reports that separately
     memory_used_bytes: Fact[int] = NOT_READ
     processes: Fact[tuple[GpuProcess, ...]] = NOT_READ
     ecc: Fact[bool] = NOT_READ
+    # uncorrectable errors in all memories since the driver was loaded
     ecc_uncorrected_volatile: Fact[int] = NOT_READ
-    ecc_uncorrected_aggregate: Fact[int] = NOT_READ
-    remap_pending: Fact[bool] = NOT_READ
-    remap_failed: Fact[bool] = NOT_READ
+    ecc_uncorrected_aggregate: Fact[int] = NOT_READ  # uncorrectable errors in all memories, ever
+    remap_pending: Fact[bool] = NOT_READ  # rows wait for a reset to be remapped
+    remap_failed: Fact[bool] = NOT_READ  # rows cannot be repaired
     recovery_action: Fact[RecoveryAction] = NOT_READ
-    slowdowns: Fact[tuple[str, ...]] = NOT_READ
+    slowdowns: Fact[tuple[str, ...]] = NOT_READ  # NVML's clock event reasons, in its words
     sm_clock_mhz: Fact[int] = NOT_READ
     max_sm_clock_mhz: Fact[int] = NOT_READ
     power_w: Fact[float] = NOT_READ

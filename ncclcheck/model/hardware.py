@@ -21,50 +21,43 @@ class Gid(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RdmaPort(Struct, frozen=True, forbid_unknown_fields=True):
-    """One port of an RDMA device. `state` and `phys_state` are the kernel's words without their number.
-
-    `gids`: the entries that are set. Where `gid_table_length` is Missing, the table itself was not there to be read,
-    and no entry listed says nothing about the port. `rate_gbps`, `width` and `speed` are those the port has now.
-    `lid` is 0 on Ethernet; `numa_node` is Missing where the firmware names none; `active_mtu` is in bytes, as
-    libibverbs tells it, which a recorded machine does not.
-    """
+    """One port of an RDMA device."""
 
     device: str
     port: int
     link_layer: Fact[str]  # InfiniBand, Ethernet
     state: Fact[str]  # ACTIVE, DOWN, INIT, ARMED
-    phys_state: Fact[str]
-    rate_gbps: Fact[float]
+    phys_state: Fact[str]  # in the kernel's words, without the number
+    rate_gbps: Fact[float]  # the rate now
     width: Fact[str]  # 4X
     speed: Fact[str]  # NDR
-    lid: Fact[int]
-    active_mtu: Fact[int]
+    lid: Fact[int]  # 0 on Ethernet
+    active_mtu: Fact[int]  # in bytes, from libibverbs; a recorded machine does not have it
     pci: Fact[str]
-    numa_node: Fact[int]
+    numa_node: Fact[int]  # Missing where the firmware names none
     firmware: Fact[str]
     board_id: Fact[str]
     hca_type: Fact[str]
     node_guid: Fact[str]
     driver: Fact[str]
     uverbs: Fact[str]  # uverbs0: its device file is /dev/infiniband/uverbs0
-    gids: Fact[tuple[Gid, ...]]
+    gids: Fact[tuple[Gid, ...]]  # the entries that are set
+    # Missing: the table could not be read, so an entry that is not listed says nothing about the port
     gid_table_length: Fact[int] = NOT_TOLD
 
 
 class Rdma(Struct, frozen=True, forbid_unknown_fields=True):
-    """RDMA ports in the kernel's order, and what a process needs to use them.
-
-    `device_files`: names in /dev/infiniband that begin with uverbs; `unusable_files`: those of them that this process
-    may not open for reading and writing. `peer_memory`: the paths by which NCCL detects a peer-memory module, as far
-    as they exist. `verbs_library`: the libibverbs that the loader finds; Missing("absent") where it finds none.
-    `unread`: devices that the kernel lists and whose ports could not be seen, each with why.
-    """
+    """RDMA ports in the kernel's order, and what a process needs to use them."""
 
     ports: tuple[RdmaPort, ...]
-    device_files: Fact[tuple[str, ...]]
+    device_files: Fact[tuple[str, ...]]  # names in /dev/infiniband that begin with uverbs
+    # the paths by which NCCL detects a peer-memory module, as far as they exist
     peer_memory: Fact[tuple[str, ...]]
+    # device files that this process may not open for reading and writing
     unusable_files: Fact[tuple[str, ...]] = NOT_TOLD
+    # the libibverbs that the loader finds; Missing("absent") where it finds none
     verbs_library: Fact[str] = NOT_TOLD
+    # devices that the kernel lists and whose ports could not be read, each with the reason
     unread: dict[str, str] = {}
 
 
@@ -101,29 +94,25 @@ class LinkCounters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PciDevice(Struct, frozen=True, forbid_unknown_fields=True, rename={"class_code": "class"}):
-    """One PCI device. `vendor`, `device` and `class` as /sys writes them (`0x10de`, `0x2330`, `0x030200`).
-
-    `upstream`: the addresses of the bridges above it, from the root port down. `acs_redirect`: a bridge redirects
-    peer-to-peer requests or completions to the root complex; Missing where the extended config space was not readable.
-    `link_speed_gt_s` and `link_width` are those negotiated now, the others what the device could do; the speed of
-    an idle GPU falls. `is_vf`: a virtual function (SR-IOV). `numa_node` is Missing where the firmware names none.
-    `iommu`: how its memory accesses are translated, in the kernel's words: `DMA` or `DMA-FQ` (translated), `identity`
-    (passed through); `off` where no IOMMU acts on it.
-    """
+    """One PCI device, with its values as /sys writes them."""
 
     address: str
-    vendor: Fact[str]
-    device: Fact[str]
-    class_code: Fact[str]
-    numa_node: Fact[int]
+    vendor: Fact[str]  # `0x10de`
+    device: Fact[str]  # `0x2330`
+    class_code: Fact[str]  # `0x030200`
+    numa_node: Fact[int]  # Missing where the firmware names none
     driver: Fact[str]
-    link_speed_gt_s: Fact[float]
-    link_width: Fact[int]
-    max_link_speed_gt_s: Fact[float]
-    max_link_width: Fact[int]
+    link_speed_gt_s: Fact[float]  # the speed that is negotiated now; it falls while a GPU is idle
+    link_width: Fact[int]  # the number of lanes that are negotiated now
+    max_link_speed_gt_s: Fact[float]  # the highest speed of the device
+    max_link_width: Fact[int]  # the most lanes of the device
+    # a bridge redirects peer-to-peer requests or completions to the root complex; Missing where the extended
+    # config space cannot be read
     acs_redirect: Fact[bool]
-    upstream: tuple[str, ...] = ()
-    is_vf: bool = False
+    upstream: tuple[str, ...] = ()  # addresses of the bridges above the device, from the root port down
+    is_vf: bool = False  # a virtual function (SR-IOV)
+    # how memory accesses are translated, in the kernel's words: `DMA` or `DMA-FQ` (translated), `identity`
+    # (passed through); `off` where no IOMMU acts on the device
     iommu: Fact[str] = NOT_TOLD
 
 
@@ -168,30 +157,25 @@ class GpuNic(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NcclLibrary(Struct, frozen=True, forbid_unknown_fields=True):
-    """An NCCL library that a process of this node could load. `origin` says by which way it was found.
-
-    It is one of LD_PRELOAD, torch's package, inside libtorch_cuda.so, torch, torch (DT_RPATH of ...), torch (DT_RUNPATH
-    of ...), Python package, conda, LD_LIBRARY_PATH, loader cache, system folder.
-    `loaded_by_torch`: the one that torch would get. `version` is what the library itself answers.
-    """
+    """An NCCL library that a process of this node could load."""
 
     path: str
-    version: Fact[str]
+    version: Fact[str]  # as the library itself reports it
+    # how it is found: LD_PRELOAD, torch's package, inside libtorch_cuda.so, torch, torch (DT_RPATH of ...),
+    # torch (DT_RUNPATH of ...), Python package, conda, LD_LIBRARY_PATH, loader cache, system folder
     origin: str
-    loaded_by_torch: bool = False
+    loaded_by_torch: bool = False  # the library that torch would load
 
 
 class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that NCCL of some version would try as network plug-in, and what came of loading it.
-
-    `path`: what the loader found; Missing("absent") no such file, Missing("error") it cannot be loaded, with the
-    loader's words (a shared library that is missing is named). `apis`: the N of its ncclNetPlugin_vN symbols.
-    `network`: the name of its network (`AWS Libfabric`), which NCCL_NET is compared with.
-    """
+    """A file that some version of NCCL would try as its network plug-in, and the result of loading it."""
 
     file: str
+    # what the loader found; Missing("absent"): no such file; Missing("error"): it cannot be loaded, in the
+    # loader's words
     path: Fact[str]
-    apis: tuple[int, ...] = ()
+    apis: tuple[int, ...] = ()  # the N of its ncclNetPlugin_vN symbols
+    # the name of its network (`AWS Libfabric`), with which NCCL_NET is compared
     network: Fact[str] = NOT_TOLD
 
 

@@ -21,31 +21,27 @@ class Contradiction(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Launch(Struct, frozen=True, forbid_unknown_fields=True):
-    """One process of the job.
-
-    `rank`/`world_size` count the processes the launcher started; `node_rank`/`nnodes` count nodes. The process with
-    `local_rank` 0 is the node's agent. `nproc_per_node` is how many ranks the *job* has on this node (None: not known).
-    With torch's c10d rendezvous (`rendezvous`) no node has a rank before it joins: node 0 is the host of the endpoint.
-    Where the launcher tells less than the place (`told`), `node_rank` is the rank and `nnodes` the most nodes there can
-    be, until all processes have met and are counted by host (`launch.by_hosts`).
-    """
+    """One process of the job. The process with `local_rank` 0 is the node's agent."""
 
     source: (
         LaunchSource  # a launcher such as `torchrun` or `slurm`; `flags`, `launch-line` or `none` without one
     )
-    rank: int
+    rank: int  # counts the processes that the launcher started
     world_size: int
     local_rank: int
     local_world_size: int
-    node_rank: int
+    node_rank: int  # counts nodes; the rank, where the launcher says less than the place (`told`)
+    # the most nodes there can be, where the launcher says less than the place, until all processes have met and
+    # are counted by host (`launch.by_hosts`)
     nnodes: int
     master_addr: str | None
     master_port: int
-    nproc_per_node: int | None = None
+    nproc_per_node: int | None = None  # ranks that the job has on this node; None: unknown
     job_id: str = ""
     hosts: tuple[
         str, ...
     ] = ()  # the launcher's own list of node names, in node-rank order, where it gives one
+    # with torch's c10d no node has a rank before it joins: node 0 is the host of the endpoint
     rendezvous: Literal["static", "c10d"] = "static"
     serves_store: bool | None = None  # c10d: torch on this node believes that it is the host of the endpoint
     local_addr: str | None = (

@@ -156,18 +156,16 @@ class MeasuredGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MeasuredDimension(Struct, frozen=True, forbid_unknown_fields=True):
-    """A dimension of the mesh, its groups by their first rank: of many groups the slowest of each collective.
-
-    `nodes_spanned`: of the group that spans most; `least_nodes`: the fewest that can hold so many ranks; null where
-    the hosts of the ranks are not known. `contention`: the time of the slowest group together with all others over its
-    time alone, the worst of all collectives; null: not measured.
-    """
+    """A dimension of the mesh, with its groups by their first rank; of many groups the slowest of each collective."""
 
     name: str
     size: int
     groups: tuple[MeasuredGroup, ...]
-    nodes_spanned: int | None
+    nodes_spanned: int | None  # by the group that spans most; null where the hosts of the ranks are not known
+    # the fewest nodes that can hold a group; null where the hosts of the ranks are not known
     least_nodes: int | None
+    # time of the slowest group while all others work, over its time alone; the worst of all collectives; null:
+    # not measured
     contention: float | None
 
 
@@ -185,14 +183,7 @@ class MeshReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The benchmark as reported.
-
-    `used` is what NCCL's own log of the run tells of the transport. `remarks` are sentences about the figures: what is
-    not known of the ceiling, whether the backend binds rather than the link, and what the figures were judged by.
-    `gpus`: what each GPU did while all others did the same, after the collectives.
-    `mesh`: what was measured in the job's parallel groups (`bench --mesh`). `trials`: the settings that were tried
-    against as-is (`bench --try`), and `race` how that went.
-    """
+    """The benchmark as reported."""
 
     backend: str
     world_size: int
@@ -202,14 +193,17 @@ class BenchReport(Struct, frozen=True, forbid_unknown_fields=True):
     points: tuple[Point, ...]
     links: tuple[str, ...] = ()
     failures: tuple[RankFailure, ...] = ()
-    used: tuple[Used, ...] = ()
+    used: tuple[Used, ...] = ()  # the transport, from NCCL's own log of the run
     ceilings: tuple[Ceiling, ...] = ()
     references: tuple[Comparable, ...] = ()
+    # what is not known of the ceiling, whether the backend is the bottleneck instead of the link, and what the
+    # figures were compared with
     remarks: tuple[str, ...] = ()
+    # what each GPU reached while all others did the same, after the collectives
     gpus: tuple[GpuSpeed, ...] = ()
-    mesh: MeshReport | None = None
-    trials: tuple[Trial, ...] | None = None
-    race: Race | None = None
+    mesh: MeshReport | None = None  # what was measured in the job's parallel groups (`bench --mesh`)
+    trials: tuple[Trial, ...] | None = None  # the settings that were compared with as-is (`bench --try`)
+    race: Race | None = None  # how the comparison of the trials went
 
 
 class LogReport(Struct, frozen=True, forbid_unknown_fields=True):

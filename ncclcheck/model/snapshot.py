@@ -148,23 +148,20 @@ class Contested(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the value of a latency, clock or bandwidth probe was measured.
+    """How the value of a latency, clock or bandwidth probe was measured."""
 
-    `samples` are round trips, or parallel streams; `least` is the quickest round trip in us. `cpu_share` is the part of
-    the time in which the busiest threads of the two ends together ran or waited for a core: near 1 the CPU was the
-    limit, not the network. `core_share` is how busy the busiest core of the two nodes was, with all processes.
-    `transfers`: the value is the best of so many, since a slow one is measured again. `segments` are the packets with
-    data that were sent, `resent` those of them that were sent again (TCP_INFO); of a loss only those that were lost.
-    """
-
-    samples: int
+    samples: int  # round trips, or parallel streams
     seconds: float
     source_address: str  # what the kernel sent from
     least: float | None = None  # latency and clock only; a clock is known within half of it
+    # share of the time in which the busiest threads of the two ends together ran or waited for a core; near 1
+    # the CPU was the limit, not the network
     cpu_share: Fact[float] = Missing("absent", "not of interest for a latency")
+    # how busy the busiest core of the two nodes was, with all processes
     core_share: Fact[float] = Missing("absent", "not of interest for a latency")
-    transfers: int = 1
-    segments: Fact[int] = NOT_COUNTED
+    transfers: int = 1  # the value is the best of this many transfers, since a slow one is repeated
+    segments: Fact[int] = NOT_COUNTED  # packets with data that were sent
+    # packets that were sent again (TCP_INFO); for a loss probe only those that were lost
     resent: Fact[int] = NOT_COUNTED
 
 

@@ -1,4 +1,4 @@
-"""--hosts and its company on the command line: what is taken, what contradicts, what is handed on."""
+"""--hosts and the options that go with it on the command line: what is taken, what contradicts, what is handed on."""
 
 from __future__ import annotations
 

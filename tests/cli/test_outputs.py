@@ -49,6 +49,13 @@ def test_a_name_without_a_known_suffix_is_refused(file: str) -> None:
         refuse_bad_outputs({"output": (file,)})
 
 
+def test_csv_is_refused_where_the_report_has_no_table() -> None:
+    with pytest.raises(
+        UsageError, match=r"x\.csv: only 'matrix' and 'bench --try' write CSV: name it \.json"
+    ):
+        refuse_bad_outputs({"output": ("x.csv",)})
+
+
 @pytest.mark.parametrize("option", ["output", "save"])
 def test_the_baseline_is_never_written_over(option: str, tmp_path: Path) -> None:
     good = tmp_path / "good.json"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncclcheck import timeouts
-from ncclcheck.cli.values import FileName, NameList, Seconds, WholeNumber
+from ncclcheck.cli.values import FileName, NameList, Percentage, Seconds, WholeNumber
 from ncclcheck.model.errors import UsageError
 
 OPTION = click.Option(["--node-rank"])
@@ -46,6 +46,16 @@ def test_names_are_separated_by_commas() -> None:
 def test_a_refusal_names_the_option_the_value_and_what_is_right() -> None:
     with pytest.raises(UsageError, match="--node-rank '10': expected a whole number from 0 to 9"):
         WholeNumber(0, 9).convert("10", OPTION, None)
+
+
+@pytest.mark.parametrize("text", ["10", "10%"])
+def test_a_percentage_may_have_its_sign(text: str) -> None:
+    assert Percentage(1, 100).convert(text, OPTION, None) == 10
+
+
+def test_a_percentage_out_of_range_is_refused() -> None:
+    with pytest.raises(UsageError, match="expected a whole number from 1 to 100"):
+        Percentage(1, 100).convert("101%", OPTION, None)
 
 
 def test_without_an_option_the_value_is_still_named() -> None:

@@ -1,6 +1,6 @@
 """All held-out logs together: what explain must hold, measured on logs that were labelled before it ran on them.
 
-The figures of each first look are in docs/explain.md; these tests keep what was reached since.
+The figures of each first look are in docs/measurements.md; these tests keep what was reached since.
 """
 
 from __future__ import annotations

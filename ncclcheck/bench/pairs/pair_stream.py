@@ -1,6 +1,6 @@
 """A stream of a pair: parts without a pause from one end to the other, timed and verified by the receiver.
 
-The receiver says of which kind the next part is while one is on its way, so the path is never idle. In company the
+The receiver says of which kind the next part is while one is on its way, so the path is never idle. Together the
 counted parts begin when all pairs of the round send, and none stops before all have counted: only so do the rates of
 all add up to what a trunk carries.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs.pair_barrier import PairBarrier
 from ncclcheck.bench.pairs.pair_task import PairTask
 
 if TYPE_CHECKING:
@@ -91,38 +91,38 @@ def alone(parts: int) -> Wanted:
     return Wanted(parts, iter((WHOLE, *[COUNTED] * parts, OVER)))
 
 
-def in_company(company: Company, direction: str, parts: int, size_bytes: int) -> Wanted:
+def together(barrier: PairBarrier, direction: str, parts: int, size_bytes: int) -> Wanted:
     """Return at least so many counted parts, in the time in which all pairs of the round count theirs.
 
     Before and after them there is load as long as another pair needs it.
     """
     most = max(parts, min(MOST_COUNTED, MOST_COUNTED_BYTES // size_bytes))
-    return Wanted(most, _kinds_in_company(company, direction, (parts, most)))
+    return Wanted(most, _kinds_together(barrier, direction, (parts, most)))
 
 
-def _kinds_in_company(company: Company, direction: str, counted: tuple[int, int]) -> Iterator[int]:
+def _kinds_together(barrier: PairBarrier, direction: str, counted: tuple[int, int]) -> Iterator[int]:
     least, most = counted
     sends, has_counted = f"{direction}/sends", f"{direction}/counted"
     yield LOAD
     begin = time.monotonic()
     yield LOAD
-    company.has_come(sends)
+    barrier.has_come(sends)
     while True:
         now = time.monotonic()
         load_s, begin = now - begin, now  # of the last part that was load
-        if company.is_complete(sends):
+        if barrier.is_complete(sends):
             break
         yield LOAD
     yield COUNTED
     # Its size was found before the others sent: here one part takes as long as several should. All would wait for more.
-    is_slow = load_s * LOAD_PARTS > least * company.transfer_s
+    is_slow = load_s * LOAD_PARTS > least * barrier.transfer_s
     yield from [COUNTED] * (0 if is_slow else least - 1)
     # Who is fast counts on: else its rate would be that of a shorter time, in which it had more than its share.
     further = 0 if is_slow else most - least
     yield COUNTED if further else LOAD
-    company.has_come(has_counted)
+    barrier.has_come(has_counted)
     for number in count(1):
-        if company.is_complete(has_counted):
+        if barrier.is_complete(has_counted):
             break
         yield COUNTED if number < further else LOAD
     yield OVER

@@ -15,7 +15,8 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     `rail`: the GPU that is used, on NCCL. `most_bytes`: of one transfer. `ring_bytes`: of one transfer of a ring, 0: a
     pair finds it out by itself. `transfers`: of each direction; the mean of the middle half counts. `at_once`: both
     directions at the same time. `round_trips`: so many small messages go there and back before the transfers.
-    `company`: so many ranks of all pairs begin each direction at the same time; they meet under `round_prefix`.
+    `barrier_ranks`: the number of ranks, of all pairs, that begin each direction at the same time; 0: no barrier. They
+    meet under `round_prefix`.
     """
 
     number: int  # of the round
@@ -31,7 +32,7 @@ class PairTask(Struct, frozen=True, forbid_unknown_fields=True):
     transfers: int = FEW_TRANSFERS
     at_once: bool = False
     round_trips: int = 0
-    company: int = 0
+    barrier_ranks: int = 0
     round_prefix: str = ""
     transfer_s: float = timeouts.PAIR_TRANSFER_S
     join_s: float = timeouts.PAIR_JOIN_S

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ncclcheck.bench.gpu.device_id import device_id
-from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs.pair_barrier import PairBarrier
 from ncclcheck.bench.pairs.pair_stream import (
     LEAST_BYTES,
     MOST_COUNTED,
@@ -24,10 +24,10 @@ from ncclcheck.bench.pairs.pair_stream import (
     Stream,
     alone,
     exchange,
-    in_company,
     pattern,
     stream,
     synchronize,
+    together,
     wrong_bytes,
 )
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
@@ -55,12 +55,12 @@ def measure_pair(task: PairTask, moved: Callable[[], object]) -> PairResult:
     if task.ring_bytes:
         return _ring(end, task.ring_bytes)
     round_trip_us = _round_trip_us(end)
-    company = Company(store, task, moved)
+    barrier = PairBarrier(store, task, moved)
     if task.at_once:
-        company.meet("both")
+        barrier.meet("both")
         found = _ring(end, _agreed_bytes(end, 0, 0))
     else:
-        found = _both_ways(end, company)
+        found = _both_ways(end, barrier)
     return replace(found, round_trip_us=round_trip_us)
 
 
@@ -122,7 +122,7 @@ def _join(task: PairTask) -> tuple[torch.device, Store]:
     return device, store
 
 
-def _both_ways(end: End, company: Company) -> PairResult:
+def _both_ways(end: End, barrier: PairBarrier) -> PairResult:
     """Measure one direction after the other, each together with the other pairs of the round."""
     import torch
 
@@ -130,22 +130,24 @@ def _both_ways(end: End, company: Company) -> PairResult:
     received = PairResult(task.number, rail=task.rail)
     size_bytes = 0
     for sender in (0, 1):
-        company.meet(str(sender))
+        barrier.meet(str(sender))
         size_bytes = _agreed_bytes(end, sender, size_bytes)
-        found = _one_way(end, sender, size_bytes, company)
+        found = _one_way(end, sender, size_bytes, barrier)
         if task.rank != sender:
             received = found
     exchange(end, torch.zeros(1, dtype=torch.uint8, device=end.device), 0)
     return received
 
 
-def _one_way(end: End, sender: int, size_bytes: int, company: Company) -> PairResult:
+def _one_way(end: End, sender: int, size_bytes: int, barrier: PairBarrier) -> PairResult:
     """Transfer from `sender` to the other rank: a stream of parts of that size, or several of many."""
     task = end.task
     streams = []
     for done in range(0, task.transfers, MOST_COUNTED):
         parts = min(MOST_COUNTED, task.transfers - done)
-        wanted = in_company(company, f"{sender}/{done}", parts, size_bytes) if task.company else alone(parts)
+        wanted = (
+            together(barrier, f"{sender}/{done}", parts, size_bytes) if task.barrier_ranks else alone(parts)
+        )
         streams.append(stream(end, sender, size_bytes, wanted))
     return _result(task, size_bytes, streams)
 
@@ -180,13 +182,13 @@ def _agreed_bytes(end: End, sender: int, back_bytes: int) -> int:
 def _result(task: PairTask, size_bytes: int, streams: Sequence[Stream]) -> PairResult:
     """Return the rate of the streams.
 
-    In company it is that of all counted parts, as a pair's share of a trunk changes from part to part. Else it is the
+    Together it is that of all counted parts, as a pair's share of a trunk changes from part to part. Else it is the
     middle mean, which a single disturbed part does not shift.
     """
     took_s = [max(took, 1e-9) for stream in streams for took in stream.took_s]
     if not took_s:
         return PairResult(task.number, rail=task.rail)
-    transfer_s = fmean(took_s) if task.company else middle_mean(took_s)
+    transfer_s = fmean(took_s) if task.barrier_ranks else middle_mean(took_s)
     rate_gbit_s = size_bytes / transfer_s * 8 / 1e9
     wrong = sum(stream.wrong for stream in streams)
     return PairResult(

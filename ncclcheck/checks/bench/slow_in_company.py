@@ -9,12 +9,13 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC815", "slow-in-company", "No group of nodes is slow only when several talk at once")
+@check("NC815", "slow-in-company", "No group of nodes is slow only when several of its nodes send at once")
 def slow_in_company(snapshot: Snapshot) -> Iterator[Answer]:
-    """No group of nodes is slow toward all others only if several of its nodes talk at the same time.
+    """A group of nodes is fast one pair at a time, and slow when several of its nodes send at once.
 
     ## Why it matters
-    The path that they share is oversubscribed: a job across it gets a part of each card's speed.
+    The path that they share to the other nodes is oversubscribed: each node of a job that spans it gets only a part of
+    its adapter's bandwidth.
 
     ## How to fix
     Place jobs within such a group, or order the ranks so that few pairs cross it.

@@ -36,6 +36,7 @@ _SOURCE = "environment of the job there, and NCCL's config files"
 _RANKS_LISTED = 8
 _Variable: TypeAlias = "tuple[str, HostComparison[str | None]]"
 _MOST_LISTED = 64  # variables that one finding spells out, and findings about variables that no table knows
+_BEFORE_AND_AFTER_2_28 = frozenset({"2.27.7", NEWEST})  # versions that read some values differently
 _SET_OR_NOT = 2  # groups: those with one value, and those without
 
 
@@ -270,7 +271,7 @@ def _means_the_same_everywhere(snapshot: Snapshot, name: str, values: Sequence[s
 @once_per_subject
 def _versions(snapshot: Snapshot) -> frozenset[str]:
     known = {known_version(node.facts) for node in snapshot.nodes}
-    return frozenset(version for version in known if version) or frozenset({"2.27.7", NEWEST})
+    return frozenset(version for version in known if version) or _BEFORE_AND_AFTER_2_28
 
 
 def _names_own_devices(snapshot: Snapshot, name: str, values: Sequence[str | None]) -> bool:

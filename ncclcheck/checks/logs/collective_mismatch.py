@@ -43,7 +43,7 @@ _AHEAD = 2  # a rank may have its part of one collective done before the others 
 @cause(
     "NC939",
     "collective-mismatch",
-    "All ranks called the same collectives",
+    "The ranks called different collectives",
     explains=("slow-rank-timeout", "rank-exception", "p2p-broken"),
     fixes=(
         Fix(

@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC910",
     "container-network",
-    "Every container and host has a network that the other nodes reach",
+    "A container or host has no network that other nodes can reach",
     explains=("ifname-missing", "rank-exception", "world-size-mismatch"),
     between_nodes=True,
     fixes=(

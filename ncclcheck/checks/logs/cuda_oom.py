@@ -19,7 +19,7 @@ _MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
 @cause(
     "NC926",
     "cuda-oom",
-    "No rank ran out of GPU memory",
+    "A rank ran out of GPU memory",
     explains=("rank-exception", "slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric"),
     fixes=(
         Fix(

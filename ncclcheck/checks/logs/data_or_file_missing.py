@@ -41,7 +41,7 @@ def is_of_a_file(exception: PythonException) -> bool:
 @cause(
     "NC929",
     "data-or-file-missing",
-    "No rank failed to open a file",
+    "A file or data set is missing",
     explains=("rank-exception", "slow-rank-timeout", "world-size-mismatch", "uneven-inputs"),
     fixes=(
         Fix(

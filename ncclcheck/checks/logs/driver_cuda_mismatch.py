@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC917",
     "driver-cuda-mismatch",
-    "The GPU driver supports the program's CUDA version",
+    "The GPU driver does not support the program's CUDA version",
     topics=("driver-too-old",),
     summary="The GPU driver does not support the CUDA version that the program was built with.",
     explains=("rank-exception", "gpu-visibility", "world-size-mismatch"),

@@ -17,7 +17,7 @@ _REFUSED = re.compile(r"invalid usage|ncclInvalidUsage", re.IGNORECASE)
 @cause(
     "NC919",
     "duplicate-gpu",
-    "No two ranks use the same GPU",
+    "Two ranks use the same GPU",
     explains=("rank-exception", "gpu-visibility"),
     fixes=(
         Fix(

@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC937",
     "fd-limit",
-    "No process reached the limit of open files",
+    "A process reached its limit of open files",
     explains=("rank-exception", "firewall-blocked-ports", "shm-too-small"),
     fixes=(
         Fix(

@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC901",
     "firewall-blocked-ports",
-    "No firewall blocked connections between the nodes",
+    "A firewall blocks connections between the nodes",
     explains=("world-size-mismatch", "slow-rank-timeout"),
     between_nodes=True,
     fixes=(

@@ -17,7 +17,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC935",
     "gdr-unavailable",
-    "GPUDirect RDMA worked",
+    "GPUDirect RDMA is off or fails",
     explains=("rank-exception", "rdma-userspace-missing", "slow-rank-timeout"),
     between_nodes=True,
     fixes=(

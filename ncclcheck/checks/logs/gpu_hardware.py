@@ -17,7 +17,7 @@ _OF_MEMORY = frozenset({63, 92, 94})  # ask for less than a reset, and tell of m
 @cause(
     "NC936",
     "gpu-hardware",
-    "No GPU, NVLink or PCIe link failed",
+    "A GPU, NVLink or PCIe link failed",
     explains=(
         "rank-exception",
         "slow-rank-timeout",

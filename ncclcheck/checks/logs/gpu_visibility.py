@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC920",
     "gpu-visibility",
-    "Every rank sees the GPU of its local rank",
+    "A rank does not see the GPU of its local rank",
     topics=("device-ordinal",),
     unless=r"transport/p2p|\bp2p\.c[cu]\b",  # there NCCL opens the memory of another process
     summary="A rank asks for a GPU that it cannot see (invalid device ordinal, or no device at all).",

@@ -21,7 +21,7 @@ _NOT_SHARED = re.compile(
 @cause(
     "NC921",
     "host-hash-collision",
-    "NCCL told all hosts apart",
+    "NCCL takes different hosts for the same one",
     explains=(
         "duplicate-gpu",
         "gpu-visibility",

@@ -20,7 +20,7 @@ _BY_LAUNCHER = re.compile(
 @cause(
     "NC927",
     "host-oom-kill",
-    "No node ran out of host memory",
+    "A node ran out of host memory",
     explains=("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom"),
     fixes=(
         Fix(

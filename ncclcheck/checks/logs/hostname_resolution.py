@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC904",
     "hostname-resolution",
-    "Every host name of the job resolved",
+    "A host name does not resolve",
     explains=(
         "firewall-blocked-ports",
         "world-size-mismatch",

@@ -17,7 +17,7 @@ _NO_WAY = re.compile(r"\b(?:22|101|110|113)\b|Invalid argument|timed out|unreach
 @cause(
     "NC932",
     "ib-hca-selection",
-    "All nodes use the same RDMA adapters",
+    "The nodes use different RDMA adapters",
     explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing"),
     between_nodes=True,
     fixes=(

@@ -25,7 +25,7 @@ _ADAPTER = re.compile(r"\b(?:mlx\d|bnxt_re|irdma|rdma|roce|ib)\w*\d")
 @cause(
     "NC914",
     "ib-link-or-fabric",
-    "No RDMA link, port or switch failed",
+    "An RDMA link, port or switch failed",
     explains=("rank-exception", "slow-rank-timeout", "ib-hca-selection", "firewall-blocked-ports"),
     between_nodes=True,
     fixes=(

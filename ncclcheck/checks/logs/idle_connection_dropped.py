@@ -13,7 +13,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC902",
     "idle-connection-dropped",
-    "No idle connection was dropped",
+    "An idle connection was dropped",
     explains=("slow-rank-timeout", "firewall-blocked-ports", "rank-exception"),
     between_nodes=True,
     fixes=(

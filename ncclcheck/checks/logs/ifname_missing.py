@@ -24,7 +24,7 @@ _EITHER = (
 @cause(
     "NC909",
     "ifname-missing",
-    "Every node has the interface that the settings name",
+    "The interface that the settings name does not exist",
     explains=("container-network", "rank-exception", "stale-config", "world-size-mismatch"),
     fixes=(
         Fix(

@@ -24,7 +24,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC905",
     "k8s-dns-or-mesh",
-    "The pods resolve and reach each other",
+    "Pods cannot resolve or reach each other",
     explains=(
         "hostname-resolution",
         "firewall-blocked-ports",

@@ -20,7 +20,7 @@ _NODES = re.compile(r"--nnodes[ =](?:\d{1,5}:)?(?:[2-9]|\d\d)")
 @cause(
     "NC908",
     "loopback-interface",
-    "No rank advertised loopback",
+    "A rank advertised a loopback address",
     explains=(
         "firewall-blocked-ports",
         "wrong-interface",

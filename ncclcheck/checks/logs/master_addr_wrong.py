@@ -37,7 +37,7 @@ _FREE_PORTS = 32768  # the first that Linux gives away by itself
 @cause(
     "NC903",
     "master-addr-wrong",
-    "The master address is an address of node 0",
+    "The master address is wrong",
     explains=("firewall-blocked-ports", "world-size-mismatch", "loopback-interface", "hostname-resolution"),
     fixes=(
         Fix(

@@ -21,7 +21,7 @@ _ALLOCATES = re.compile(r"ibv_(?:create_(?:qp|cq)|reg_mr|alloc_pd)")
 @cause(
     "NC925",
     "memlock-limit",
-    "The locked-memory limit is high enough for RDMA",
+    "The locked-memory limit is too low for RDMA",
     explains=("rank-exception", "ib-link-or-fabric", "net-plugin-config"),
     judges=True,
     fixes=(

@@ -17,7 +17,7 @@ _REFUSED = ("1", "9")  # local length error, remote invalid request
 @cause(
     "NC933",
     "mtu-mismatch",
-    "Large packets reached the peers",
+    "Large packets do not reach the peers",
     explains=(
         "idle-connection-dropped",
         "slow-rank-timeout",

@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC916",
     "nccl-library-conflict",
-    "Every process loaded a libnccl that fits the program",
+    "The wrong libnccl was loaded",
     topics=("nccl-symbol",),
     summary="The process loaded a libnccl that lacks what the program needs, or cannot be loaded at all.",
     unless="(?i)libnccl-net|plugin",

@@ -17,7 +17,7 @@ _FIRST_FRAMES = 3  # lines after the crash
 @cause(
     "NC943",
     "nccl-or-driver-bug",
-    "No line shows a known defect of NCCL, PyTorch or the driver",
+    "A known defect of NCCL, PyTorch or the driver",
     explains=("roce-gid", "rank-exception", "ib-link-or-fabric"),
     fixes=(
         Fix(

@@ -16,7 +16,7 @@ _TWO = 2
 @cause(
     "NC915",
     "nccl-version-mismatch",
-    "All ranks use the same NCCL version",
+    "NCCL versions differ between ranks",
     explains=(
         "firewall-blocked-ports",
         "rank-exception",

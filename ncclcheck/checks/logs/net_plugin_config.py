@@ -22,7 +22,7 @@ _OWN_NETWORKS = ("IB", "Socket")
 @cause(
     "NC930",
     "net-plugin-config",
-    "The network plug-in worked",
+    "The network plug-in does not work as configured",
     explains=("rdma-userspace-missing", "rank-exception", "ib-hca-selection", "stale-config"),
     fixes=(
         Fix(

@@ -16,7 +16,7 @@ _IMPORT = re.compile(r"(?:transport/p2p|\bp2p\.cc).{0,80}Cu(?:da|DA) failure")
 @cause(
     "NC924",
     "nvlink-fabric-service",
-    "The fabric manager and IMEX set up NVLink",
+    "The fabric manager or IMEX did not set up NVLink",
     explains=("rank-exception", "driver-cuda-mismatch", "gpu-visibility", "p2p-broken"),
     fixes=(
         Fix(

@@ -44,12 +44,12 @@ _BY_TIMEOUT = (124, -9)  # of timeout(1): by itself, or with -s KILL
 @cause(
     "NC923",
     "p2p-broken",
-    "Peer-to-peer access between GPUs worked",
+    "GPUs cannot use peer-to-peer access",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch"),
     fixes=(
         Fix(
-            "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges or the IOMMU "
-            "(iommu=off or pt), and check with p2pBandwidthLatencyTest",
+            "test with NCCL_P2P_DISABLE=1; if that helps, disable ACS on the PCIe bridges, set the "
+            "IOMMU to pass-through (iommu=pt) or off, and check with p2pBandwidthLatencyTest",
             (
                 "sudo lspci -vvv | grep ACSCtl",
                 "nvidia-smi topo -p2p r",
@@ -65,8 +65,8 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
     Start-up works, but the first collective never ends, or its data is wrong.
 
     ## How to fix
-    Switch off ACS on the bridges (or the IOMMU), or tell NCCL not to use it with NCCL_P2P_DISABLE=1, which is
-    slower.
+    Disable ACS on the bridges, set the IOMMU to pass-through (iommu=pt) or off, or tell NCCL not to use peer-to-peer
+    access with NCCL_P2P_DISABLE=1, which is slower.
 
     ## Source
     NCCL transport/p2p.cc; NVIDIA's troubleshooting guide on PCI ACS; CUDA's cudaErrorPeerAccessUnsupported.

@@ -18,7 +18,7 @@ _PORT = re.compile(
 @cause(
     "NC906",
     "port-in-use",
-    "The rendezvous or master port was free",
+    "The rendezvous or master port is in use",
     explains=("firewall-blocked-ports", "world-size-mismatch", "master-addr-wrong", "rank-exception"),
     fixes=(),
 )

@@ -17,7 +17,7 @@ _FEWEST_PORTS = 3  # that a stranger tries, to be called a scan
 @cause(
     "NC942",
     "port-scanner",
-    "No foreign connection reached NCCL's sockets",
+    "A foreign program connected to NCCL's sockets",
     explains=("rank-exception", "firewall-blocked-ports"),
     fixes=(
         Fix(

@@ -22,7 +22,7 @@ _UNFIT_CALL = re.compile(
 @cause(
     "NC931",
     "python-env",
-    "No import failed",
+    "An import failed, or packages are incompatible",
     explains=("rank-exception", "world-size-mismatch", "slow-rank-timeout", "firewall-blocked-ports"),
     fixes=(
         Fix(

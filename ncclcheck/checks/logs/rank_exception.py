@@ -40,7 +40,7 @@ _WITHOUT_REASON = re.compile("unspecified launch failure")
 @cause(
     "NC928",
     "rank-exception",
-    "No rank raised an exception of its own",
+    "A rank raised an exception of its own",
     explains=("slow-rank-timeout", "uneven-inputs", "ib-link-or-fabric", "world-size-mismatch"),
     fixes=(
         Fix(

@@ -17,7 +17,7 @@ _NO_NETWORK = "Failed to initialize any NET plugin"
 @cause(
     "NC934",
     "rdma-userspace-missing",
-    "RDMA hardware can be used from the job",
+    "The job cannot use the node's RDMA hardware",
     explains=("slow-rank-timeout", "ib-hca-selection", "net-plugin-config"),
     fixes=(
         Fix(

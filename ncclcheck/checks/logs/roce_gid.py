@@ -23,7 +23,7 @@ _LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe
 @cause(
     "NC913",
     "roce-gid",
-    "The RoCE GID index names a RoCE v2 GID that can be routed",
+    "RoCE uses the wrong GID",
     explains=("ib-link-or-fabric", "rank-exception", "firewall-blocked-ports"),
     between_nodes=True,
     fixes=(

@@ -15,7 +15,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC911",
     "routing-asymmetric",
-    "Answers leave through the interface that received the request",
+    "Replies leave through another interface than the request came in on",
     explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "ib-link-or-fabric", "roce-gid"),
     between_nodes=True,
     fixes=(

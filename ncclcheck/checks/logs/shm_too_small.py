@@ -27,7 +27,7 @@ _OTHER_RANKS = Fix(
 @cause(
     "NC922",
     "shm-too-small",
-    "/dev/shm was large enough",
+    "/dev/shm is too small",
     explains=("rank-exception", "host-oom-kill", "data-or-file-missing"),
     judges=True,
     fixes=(

@@ -63,7 +63,7 @@ _STRAGGLER_FIXES = (
 @cause(
     "NC941",
     "slow-rank-timeout",
-    "No rank was too late for a collective",
+    "A rank was too late for a collective",
     fixes=(
         Fix(
             "do the slow work (preprocess, download, checkpoint) before init_process_group or on every rank; "

@@ -36,7 +36,7 @@ _NEVER_SET = {  # in production, by NCCL's own authors
 @cause(
     "NC938",
     "stale-config",
-    "No stale setting changes what NCCL does",
+    "A stale setting changes what NCCL does",
     explains=("rank-exception", "nccl-or-driver-bug"),
     fixes=(
         Fix(

@@ -65,7 +65,7 @@ _STACK = Fix(
 _BEFORE = Fix("check the nodes and the network before the next start", ("ncclcheck preflight",))
 
 
-@cause("NC944", "undetermined", "The log shows the cause", fixes=(_BEFORE,))
+@cause("NC944", "undetermined", "The logs do not show the cause", fixes=(_BEFORE,))
 def undetermined(log: Log) -> Iterator[Suspect]:
     """The job failed or hangs, and these logs do not show why. The fixes say which variable or file would.
 

@@ -21,7 +21,7 @@ _LEFT = re.compile(
 @cause(
     "NC940",
     "uneven-inputs",
-    "All ranks have the same number of batches",
+    "The ranks have different numbers of batches",
     explains=("slow-rank-timeout", "rank-exception", "collective-mismatch", "idle-connection-dropped"),
     judges=True,
     fixes=(

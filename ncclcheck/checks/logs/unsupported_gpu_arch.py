@@ -10,7 +10,7 @@ from ncclcheck.model.finding import Fix
 @cause(
     "NC918",
     "unsupported-gpu-arch",
-    "The build supports these GPUs",
+    "The build does not support these GPUs",
     topics=("no-kernel-image",),
     summary="The installed build has no kernels for this GPU.",
     explains=("rank-exception",),

@@ -23,7 +23,7 @@ _CUT = re.compile(r"\b(?:head|tail)\b|(?<!\S)-l\b|selector|\bgrep .{0,40}(?:work
 @cause(
     "NC912",
     "world-size-mismatch",
-    "The number of workers matches the world size",
+    "The number of workers does not match the world size",
     explains=("rank-exception", "port-in-use", "slow-rank-timeout"),
     fixes=(
         Fix(

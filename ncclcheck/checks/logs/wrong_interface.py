@@ -28,7 +28,7 @@ _FOLLOWS = ("firewall-blocked-ports", "container-network", "rank-exception", "wo
 @cause(
     "NC907",
     "wrong-interface",
-    "The chosen interface reaches the peers",
+    "NCCL or Gloo chose an interface that the peers cannot reach",
     explains=_FOLLOWS,
     fixes=(
         Fix(

@@ -15,12 +15,19 @@ OPTIONS = (
         "try_",
         multiple=True,
         metavar="NAME=VALUE[,...]",
-        help="Measure this setting against the environment as it is, in fresh processes; repeatable.",
+        help="Compare this setting with the unchanged environment, in fresh processes; repeatable.",
     ),
-    click.option("--try-file", type=FileName(), metavar="FILE", help="Settings to try, one --try per line."),
-    click.option("--gain", metavar="PCT", help="Least gain that makes a tried setting advice.  [3%]"),
     click.option(
-        "--seed", type=WholeNumber(0, 2**31), help="Seed of the order of --try.  [random; it is reported]"
+        "--try-file",
+        type=FileName(),
+        metavar="FILE",
+        help="Read the settings to try from this file, one --try per line.",
+    ),
+    click.option("--gain", metavar="PCT", help="Advise a setting only if it gains at least this.  [3%]"),
+    click.option(
+        "--seed",
+        type=WholeNumber(0, 2**31),
+        help="Seed for the order in which --try measures.  [random; reported]",
     ),
 )
 

@@ -18,7 +18,7 @@ from ncclcheck.model.errors import UsageError
     "format_",
     type=click.Choice(["text", "md"], case_sensitive=False),
     default="text",
-    help="md: the manual of all checks as one page.  [text]",
+    help="Output format; md prints the manual of all checks as one page.  [text]",
 )
 def checks(*, slug: str | None, format_: str) -> None:
     """List the checks, or explain the one with this SLUG or code."""

@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options.preflight_options
+@options.preflight_options("preflight")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["sh", "json", "docker", "slurm", "k8s"], case_sensitive=False),
     default="sh",
-    help="sh: lines for a shell, docker: an env file, slurm: lines for a batch script, k8s: an env list.  [sh]",
+    help="sh: export lines; docker: an env file; slurm: lines for a batch script; k8s: an env list.  [sh]",
 )
 @click.pass_context
 def env(context: click.Context, /, **given: Any) -> None:
     """Print the advised environment as lines for a shell.
 
-    For the shell that starts the job: eval "$(ncclcheck env)"; --format has other forms. A preflight runs first; --from
-    takes a report, a saved run or a facts file instead.
+    In the shell that starts the job: eval "$(ncclcheck env)". Runs a preflight first, or with --from reads a report, a
+    saved run or a facts file instead.
     """
     from ncclcheck.advice.allowed import only_allowed
     from ncclcheck.advice.environment_block import render

@@ -16,7 +16,7 @@ from ncclcheck.model.exit_code import USAGE
 @click.option(
     "--ras",
     metavar="HOST[:PORT]",
-    help="Ask NCCL's RAS thread of a job that runs or hangs now (NCCL 2.24 and later; port 28028).",
+    help="Ask the NCCL RAS thread of a job that is running or hanging now (NCCL 2.24 and later).  [port 28028]",
 )
 @options.output_format
 @options.outputs
@@ -25,14 +25,13 @@ from ncclcheck.model.exit_code import USAGE
 def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None, **given: Any) -> None:
     """Name the cause of a failed job from its logs.
 
-    LOG is a file (gzip too), a folder, or - for standard input. Give the logs of all ranks at once. A file may also be
-    a flight recorder dump of torch (/tmp/nccl_trace_rank_N; pickle or JSON): with those of all ranks it names the rank
-    that is behind, and the collective. Pickles are never executed.
+    LOG is a file (also compressed with gzip), a folder, or - for standard input. Give the logs of all ranks at once. A
+    file may also be a flight recorder dump of torch (/tmp/nccl_trace_rank_N; pickle or JSON): with the dumps of all
+    ranks, explain names the rank that is behind, and the collective. Pickles are never executed.
 
-    --ras asks a job that still runs, on one of its nodes: twice, some seconds apart, since only counts that do not
-    grow mean a hang.
+    --ras asks the running job on one of its nodes, twice within seconds: only counts that do not grow mean a hang.
 
-    Exit codes: 0 nothing failed; 1 the cause is named; 3 inconclusive, with what to collect.
+    Exit codes: 0 nothing failed; 1 the cause is named; 3 inconclusive (the report says what to collect).
     """
     from ncclcheck.cli.explaining import explain_files, explain_ras
     from ncclcheck.cli.files import refuse_hung

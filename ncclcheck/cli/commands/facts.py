@@ -12,39 +12,40 @@ from ncclcheck.cli.values import FileName
 
 @click.group(invoke_without_command=True)
 @click.option(
-    "--code", multiple=True, type=FileName(), metavar="PATH", help="Also hash this code; repeatable."
+    "--code", multiple=True, type=FileName(), metavar="PATH", help="Also hash the code in PATH; repeatable."
 )
 @click.option(
     "--data",
     multiple=True,
     type=FileName(),
     metavar="PATH",
-    help="Also read the state of this data; repeatable.",
+    help="Also read the state of the data in PATH; repeatable.",
 )
 @click.option(
     "--shared-dir",
     multiple=True,
     type=FileName(),
     metavar="PATH",
-    help="Also read the state of this shared folder, without writing to it; repeatable.",
+    help="Also read the state of the shared folder PATH, without writing to it; repeatable.",
 )
 @click.option(
     "--root",
     type=FileName(),
     metavar="TREE",
-    help="Read a recorded machine, whose /sys, /proc and /dev are in this folder, instead of this one.",
+    help="Read a recorded machine instead of this one: TREE holds its /sys, /proc and /dev.",
 )
 @click.option(
     "--format",
     "format_",
     type=click.Choice(["json"], case_sensitive=False),
     default="json",
-    help="Output format; JSON is the only one.",
+    hidden=True,  # the only format; scripts may name it
+    help="Output format.  [json]",
 )
 @click.option(
     "--as-policy",
     is_flag=True,
-    help="Print the policy for --expect that this node meets as it is (TOML).",
+    help="Print the policy (TOML, for --expect) that this node meets as it is.",
 )
 @click.pass_context
 def facts(
@@ -60,7 +61,7 @@ def facts(
 ) -> None:
     """Print the facts of this node as JSON, or as a policy.
 
-    --from takes the JSON, --expect takes the policy.
+    Other commands read the JSON with --from and the policy with --expect.
     """
     if context.invoked_subcommand is not None:
         return

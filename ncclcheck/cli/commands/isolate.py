@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.benchmarks import measuring_options
 
 
 @click.command()
-@options.isolate_options
-@options.preflight_options
+@measuring_options.isolate_options
+@options.preflight_options("isolate")
 @options.report_options
 @click.pass_context
 def isolate(context: click.Context, /, **given: Any) -> None:
     """Which of these nodes or links is slow, hangs or fails?
 
-    Start it as preflight is started, on the nodes of a job that was slow or hung. Pairs of nodes measure both
-    directions at the same time, in a few rounds; suspects then meet sound nodes, until the chance of naming a sound
-    one is below one in a hundred runs. It names nodes, links and groups of nodes behind one slow path, and prints
-    what excludes them; it never runs that.
+    Start it like preflight, on the nodes of a job that was slow or hung. Pairs of nodes measure both directions at the
+    same time, in a few rounds. Suspects are then paired with good nodes, until fewer than one run in a hundred would
+    blame a good node. It names nodes, links and groups of nodes behind a slow path, and prints the commands that
+    exclude them, but never runs them.
     """
     from ncclcheck.cli.commands.session import perform
 

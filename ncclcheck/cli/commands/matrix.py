@@ -1,4 +1,4 @@
-"""`ncclcheck matrix`: which nodes talk well, and what the network between them looks like."""
+"""`ncclcheck matrix`: how fast the network between the nodes is, and what it looks like."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.benchmarks import measuring_options
 
 
 @click.command()
-@options.matrix_options
-@options.preflight_options
-@options.report_options
+@measuring_options.matrix_options
+@options.preflight_options("matrix")
+@options.matrix_report_options
 @click.pass_context
 def matrix(context: click.Context, /, **given: Any) -> None:
-    """Which of these nodes talk well, and where is the network slow?
+    """How fast is the network between these nodes?
 
-    Start it as preflight is started. Up to 64 nodes meet each other once, in rounds of pairs that all measure at the
-    same time; of more nodes only the leaves (nodes behind one switch) are found. It measures all nodes at once within
-    and across leaves, and the slowest paths again, and prints the hosts in the order of the leaves. Where no leaves
-    show, it says flat. It changes nothing.
+    Start it like preflight. Up to 64 nodes measure every pair once, in rounds of pairs that all measure at the same
+    time; of more nodes it only finds the leaves (nodes behind the same switch). It then measures all nodes at once,
+    within and across leaves, repeats the slowest paths, and prints the hosts leaf by leaf. A network without leaves is
+    reported as flat. It changes nothing.
     """
     from ncclcheck.cli.commands.session import perform
 

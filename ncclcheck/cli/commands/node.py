@@ -90,16 +90,16 @@ def _say_unknown(protocol: Protocol, why: str) -> int:
 @options.node_report_options
 @click.pass_context
 def node(context: click.Context, /, **given: Any) -> None:
-    """Is this node fit, as far as it can tell alone?
+    """Is this node fit, as far as it can tell on its own?
 
-    For health checks and timers. It meets no other node and reads no launcher: it runs every check that needs no peer,
-    and ends within --timeout. A fact that does not come in time makes it inconclusive (exit 3), and is named.
+    For health checks and timers. Contacts no other node and ignores the launcher: runs every check that needs no peer,
+    and ends within --timeout. A fact that is not read in time is named, and makes the run inconclusive (exit 3).
 
-    --format npd is for node-problem-detector: exit 0 fit, 1 not, 2 unknown. --format nagios: 0 OK, 1 warning, 2
-    critical, 3 unknown. Otherwise the exit codes are those of every command.
+    Exit codes of --format npd (node-problem-detector): 0 fit, 1 not fit, 2 unknown; of --format nagios: 0 OK, 1
+    warning, 2 critical, 3 unknown. Otherwise they are those of every command.
 
-    --slurm-health is for Slurm's HealthCheckProgram, and the only thing in ncclcheck that changes something: it runs
-    scontrol update for this node. It never touches a node that somebody else drained.
+    --slurm-health is for Slurm's HealthCheckProgram. It is the only option of ncclcheck that changes anything: it runs
+    'scontrol update' for this node. It never touches a node that somebody else drained.
     """
     context.exit(examine(given))
 

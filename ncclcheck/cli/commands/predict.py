@@ -21,17 +21,26 @@ if TYPE_CHECKING:
 @click.command()
 @options.from_file
 @click.option(
-    "--nccl-version", multiple=True, metavar="V", help="Predict for this version, like 2.27.7; repeatable."
+    "--nccl-version",
+    multiple=True,
+    metavar="V",
+    help="Predict for this version of NCCL, e.g. 2.27.7; repeatable.",
 )
-@options.output_format
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["text", "json"], case_sensitive=False),
+    default="text",
+    help="Output format.  [text]",
+)
 @click.pass_context
 def predict(
     context: click.Context, /, *, from_: str | None, nccl_version: tuple[str, ...], format_: str
 ) -> None:
-    """Say which interface, network and HCAs NCCL would choose.
+    """Show which interface, network and HCAs NCCL would choose.
 
-    Also say why, and what would change the choice. The library of this node is asked for the interface, the rest is
-    predicted; with --nccl-version everything is.
+    Also shows why, and what would change the choice. The interface comes from the NCCL library of this node, the rest
+    is predicted; with --nccl-version everything is predicted.
     """
     from ncclcheck.cli.screen import write_error, write_out
     from ncclcheck.model.codec import encode_pretty

@@ -41,12 +41,12 @@ class _WithWords(click.Command):
     "format_",
     type=click.Choice(["text", "json", "md"], case_sensitive=False),
     default="text",
-    help="Of standard output.  [text]",
+    help="Format of standard output.  [text]",
 )
 @click.option(
     "--tolerance",
     metavar="PCT",
-    help="So much bandwidth may be lost before it counts.  [5]",
+    help="Loss of bandwidth that is not reported.  [5%]",
 )
 @click.pass_context
 def compare(
@@ -54,8 +54,8 @@ def compare(
 ) -> None:
     """Show what changed from the report OLD to the report NEW: verdict, findings, checks, bandwidth, versions, nodes.
 
-    The exit code is 1 if something got worse: the verdict, a further error or warning, a check that became unknown, a
-    bandwidth that is significantly lower and by more than --tolerance; else 0.
+    The exit code is 1 if something got worse: the verdict, a new error or warning, a check that became unknown, or a
+    bandwidth that dropped significantly and by more than --tolerance. Otherwise it is 0.
     """
     from ncclcheck.cli.demands import tolerance_of
     from ncclcheck.cli.screen import is_color_wanted, screen_width, write_out
@@ -82,10 +82,10 @@ def compare(
 @options.verbosity
 @click.pass_context
 def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) -> None:
-    """Make one report of the fleet from the reports of single nodes.
+    """Merge the reports of single nodes into one report of the fleet.
 
-    The findings of all files stay, and the checks that compare nodes run over all of them as they would in one run. A
-    file that holds no report makes the result inconclusive. The exit code is that of the fleet's report.
+    Keeps the findings of all files, and runs the checks that compare nodes over all of them, as in a single run. A
+    file that holds no report makes the result inconclusive. The exit code is that of the merged report.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.model.formats.shared_values import SharedReader
@@ -116,23 +116,24 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
 
 @click.command(cls=_WithWords)
 @click.argument("file", required=False, metavar="FILE | compare OLD NEW | merge FILE...", type=FileName())
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of a report instead.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of reports instead.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice([*SCREEN_FORMATS, *NODE_LISTS], case_sensitive=False),
     default="text",
-    help="Format of standard output; the last five list the nodes that isolate named, or the others.  [text]",
+    help="Format of standard output; the last five list the nodes that isolate found bad, or the good ones.  [text]",
 )
-@options.outputs
+@options.outputs_or_csv
 @options.verbosity
 @click.pass_context
 def report(context: click.Context, /, *, file: str | None, schema: bool, **given: Any) -> None:
     """Render a saved report, compare two, or merge many.
 
-    FILE is a report in JSON; see also 'report compare --help' and 'report merge --help'. FILE may also be what --save
-    wrote, or the folder of a soak, also while it runs: it is then judged with the usual options. The exit code is 0 if
-    that worked, whatever the report says.
+    FILE is a report in JSON, a run that --save wrote, or the folder of a soak, even while the soak is running; runs and
+    soaks are judged with the default options. The exit code is 0 if the report was rendered, whatever its verdict.
+
+    See also 'report compare --help' and 'report merge --help'.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.benchmarks import measuring_options
 from ncclcheck.cli.benchmarks.try_options import tries
 from ncclcheck.cli.usage import PrefixCommand
 from ncclcheck.model.errors import UsageError
@@ -22,33 +23,33 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=PrefixCommand)
-@options.preflight_options
+@options.preflight_options("preflight")
 @options.image
 @options.report_options
-@options.mesh
-@click.option("--apply", is_flag=True, help="Start COMMAND with the advised settings in its environment.")
+@measuring_options.mesh
+@click.option("--apply", is_flag=True, help="Add the advised settings to the environment of COMMAND.")
 @click.pass_context
 def preflight(context: click.Context, /, **given: Any) -> None:
     """Are these nodes and this network fit for the job?
 
-    Start it on every node the way the job is started (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank
-    and --master-addr. Without either it checks only this node.
+    Start it on every node as the job is started (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank and
+    --master-addr. Without either it checks only this node.
 
-    With -- COMMAND it reads nodes, ranks, address and script from COMMAND (torchrun, accelerate launch, fabric run,
-    deepspeed, python), checks the nodes, and runs COMMAND (exec) if all checks pass. Otherwise it exits with its own
-    exit code and COMMAND is not started.
+    With -- COMMAND it reads nodes, ranks, master address and script from COMMAND (torchrun, accelerate launch, fabric
+    run, deepspeed, python), checks the nodes, and runs COMMAND (exec) if all checks pass. Otherwise COMMAND is not
+    started, and the exit code is that of preflight.
     """
     context.exit(perform("preflight", given))
 
 
 @click.command()
-@options.bench_options
-@options.after_bench
-@options.mesh_bench_options
+@measuring_options.bench_options
+@measuring_options.after_bench
+@measuring_options.mesh_bench_options
 @tries
-@click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
-@options.preflight_options
-@options.report_options
+@click.option("--no-preflight", is_flag=True, help="Only measure, without the checks.")
+@options.preflight_options("bench")
+@options.bench_report_options
 @click.pass_context
 def bench(context: click.Context, /, **given: Any) -> None:
     """How fast are collectives between these nodes, and who is slow?
@@ -60,8 +61,8 @@ def bench(context: click.Context, /, **given: Any) -> None:
 
 
 @click.command()
-@options.bench_options
-@options.preflight_options
+@measuring_options.run_options
+@options.preflight_options("run")
 @options.report_options
 @click.pass_context
 def run(context: click.Context, /, **given: Any) -> None:

@@ -7,20 +7,21 @@ from typing import Any
 import click
 
 from ncclcheck.cli import options
+from ncclcheck.cli.benchmarks import measuring_options
 
 
 @click.command()
-@options.soak_options
-@click.option("--no-preflight", is_flag=True, help="Skip the checks and only measure.")
-@options.preflight_options
+@measuring_options.soak_options
+@click.option("--no-preflight", is_flag=True, help="Only measure, without the checks.")
+@options.preflight_options("soak")
 @options.report_options
 @click.pass_context
 def soak(context: click.Context, /, **given: Any) -> None:
-    """Measure for hours: does the network stay as fast?
+    """Measure for hours: does the network stay fast?
 
-    Start it as bench is started. It measures one collective in blocks, reads the nodes' counters after each of them,
-    and names the node and direction of a drop by rounds of pairs. Every block is a line on disk, so a kill loses one
-    at most. It uses the network of the nodes as a job does: --duty leaves a part of the time to others.
+    Start it like bench. It measures one collective in blocks, reads the nodes' counters after each block, and tests
+    pairs of nodes to find the node and direction behind a drop in bandwidth. Every block is saved to disk when it
+    ends, so a kill loses at most one. It loads the network as a job does; --duty leaves part of the time to others.
     """
     from ncclcheck.cli.commands.session import perform
 

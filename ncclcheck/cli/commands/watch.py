@@ -34,59 +34,68 @@ _OF_A_START = {
     "dir_",
     type=FileName(),
     metavar="DIR",
-    help="Folder for evidence; each node makes one of its own in it.  [in $TMPDIR]",
+    help="Folder for evidence; each node creates its own folder in it.  [in $TMPDIR]",
 )
 @click.option(
     "--patience",
     type=Seconds(),
     default=timeouts.WATCH_PATIENCE_S,
-    help=f"Nothing advances for so long before the stacks are read.  [{timeouts.WATCH_PATIENCE_S:g}]",
+    help=f"Seconds without progress before stacks are read.  [{timeouts.WATCH_PATIENCE_S:g}]",
 )
 @click.option(
     "--on-hang",
     type=click.Choice(["report", "dump", "stop"], case_sensitive=False),
     default="report",
-    help="dump: also torch's flight recorder; stop: then end the job, exit 4.  [report]",
+    help="On a hang: report it; dump also torch's flight recorder; or stop the job with exit code 4.  [report]",
 )
 @click.option(
-    "--preflight", is_flag=True, help="Check first (ncclcheck preflight); start COMMAND if all checks pass."
+    "--preflight",
+    is_flag=True,
+    help="Run 'ncclcheck preflight' first, and start COMMAND only if all checks pass.",
 )
 @click.option(
-    "--isolate", is_flag=True, help="After a hang or failure, test pairs of nodes (ncclcheck isolate)."
+    "--isolate",
+    is_flag=True,
+    help="After a hang or failure, test pairs of nodes as 'ncclcheck isolate' does.",
 )
-@click.option("--as-is", is_flag=True, help="Add nothing to the environment of the job, nor to its streams.")
+@click.option(
+    "--as-is", is_flag=True, help="Leave the environment and the standard streams of the job untouched."
+)
 @click.option(
     "--attach",
     metavar="PID",
     type=WholeNumber(2, 2**31),
-    help="Watch the job of this process, which runs already, and start nothing.",
+    help="Watch a job that is already running, by its process ID, and start nothing.",
 )
-@click.option("--status", is_flag=True, help="Print how the job is whose watchers have this --dir, and end.")
+@click.option(
+    "--status", is_flag=True, help="Print the state of the job that is watched with this --dir, and exit."
+)
 @options.launch_place
 @options.key_file
 @click.option(
     "--meet-port",
     type=WholeNumber(1, 65535),
-    help="TCP port on node 0 at which the watchers meet.  [master port - 10007]",
+    help="TCP port on node 0 for the watchers.  [master port - 10007]",
 )
 @options.outputs
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but what was found.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only findings.")
 @click.pass_context
 def watch(context: click.Context, /, **given: Any) -> None:
     """Run COMMAND, and name the rank that hangs or fails.
 
-    With its source line, and who waits for it.
+    Names the source line it is at, and the ranks that wait for it.
 
-    The job gets the words, folder, environment, streams and signals that it would have without, and its exit code is
-    that of watch. Ranks are the descendants of COMMAND with a LOCAL_RANK (torchrun and others), or COMMAND itself. A
-    job hangs when nothing advanced for --patience, the Python stacks of its ranks do not change, and one of them is
-    inside a collective. Stacks need py-spy: pip install 'ncclcheck[watch]'.
+    The job gets the same arguments, working directory, environment, standard streams and signals as without watch, and
+    watch exits with the job's exit code. Ranks are the descendants of COMMAND that have a LOCAL_RANK (torchrun and
+    others), or COMMAND itself. A job hangs when nothing has advanced for --patience seconds, the Python stacks of its
+    ranks do not change, and at least one rank is inside a collective. Reading stacks needs py-spy: pip install
+    'ncclcheck[watch]'.
 
-    Start it on every node, as the job: the watchers meet, and node 0 decides over all ranks. SIGUSR1 to watch: read the
-    stacks now.
+    Start it on every node, in place of the job: the watchers connect to each other, and node 0 judges all ranks. To
+    have the stacks read at once, send SIGUSR1 to watch.
 
-    Exit codes: those of the job; 4 after --on-hang stop. With --attach: 0, or 1 with a finding. With --status also 3:
-    a watcher does not look any more.
+    Exit codes: the job's own; 4 after --on-hang stop. With --attach: 0, or 1 if there is a finding. With --status: as
+    with --attach, or 3 if a watcher no longer reports.
     """
     from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.watching.status import show_status

@@ -121,7 +121,7 @@ def _cap(fleet: Sequence[SlurmNode], request: HealthRequest) -> str:
     ours = sum(node.is_ours for node in fleet)
     return (
         f"{ours} of {len(fleet)} nodes are drained by ncclcheck, and {most} may be "
-        f"(--max-drained {request.most_percent}): so many at once is rarely the nodes' own fault"
+        f"(--max-drained {request.most_percent}%): a larger share is rarely the nodes' own fault"
     )
 
 

@@ -78,7 +78,7 @@ class Lead:
         return tuple(dict.fromkeys(beat.host for beat in beats if beat is not None))
 
     @property
-    def is_company(self) -> bool:
+    def has_peers(self) -> bool:
         """Return whether another watcher has come."""
         return sum(node.beat is not None for node in self._nodes.values()) > 1
 
@@ -104,7 +104,7 @@ class Lead:
         self._nodes[0].study = study if own.studied == self.order.study else None
         self._read(now)
         self._note_ends(now)
-        if self.is_company:
+        if self.has_peers:
             self._call_unheard(now)
             self._note_silent(now)
             self._note_standing()

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
 from ncclcheck.cli.watching.further_signs import FurtherSigns
+from ncclcheck.cli.watching.peers import Peers
 from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
@@ -45,7 +45,7 @@ class Watcher:
     """Watches until `close`. `tell` gets each decision that is news; `worst` is the gravest one that still holds."""
 
     def __init__(
-        self, plan: WatchPlan, tell: Callable[[Watch, bool], None], company: Company | None = None
+        self, plan: WatchPlan, tell: Callable[[Watch, bool], None], peers: Peers | None = None
     ) -> None:
         self.plan = plan
         self.worst = Watch("ok")
@@ -63,7 +63,7 @@ class Watcher:
         self._study_next_s = 0.0  # of standing still
         self._told_standing: frozenset[int] = frozenset()
         self._standing: tuple[WatchedRank, ...] = ()
-        self._company = company
+        self._peers = peers
         self._beats = 0
         self._signs = Signs(moves_bytes=False, wakes=False)
         self._further = FurtherSigns(plan.ras, plan.patience_s)
@@ -111,12 +111,12 @@ class Watcher:
         """Return whether there is a reason to look before the time: a rank ended, here or elsewhere."""
         is_news = len(self._deaths.deaths) > self._deaths_seen
         self._deaths_seen = len(self._deaths.deaths)
-        return is_news or (self._company is not None and self._company.is_urgent())
+        return is_news or (self._peers is not None and self._peers.is_urgent())
 
     def look_closely(self) -> None:
         """Study the ranks now, whatever they do; on node 0 those of all nodes."""
-        if self._company is not None and self._company.lead is not None and self._is_led:
-            self._company.lead.study_now()
+        if self._peers is not None and self._peers.lead is not None and self._is_led:
+            self._peers.lead.study_now()
             self._exchange()
         elif self.ranks:
             self._is_asked = self._is_led
@@ -129,7 +129,7 @@ class Watcher:
 
         That is so where node 0 proved that it has the user's key; else only if the ranks here stand still, too.
         """
-        if self._company is None or self._company.lead is not None or self._company.has_key:
+        if self._peers is None or self._peers.lead is not None or self._peers.has_key:
             return True
         return self._stands_for_s > self.plan.patience_s / 2
 
@@ -147,10 +147,10 @@ class Watcher:
                 for rank in self.ranks
                 if rank.pid == self.plan.root and rank.rank is not None
             ]
-        if self._company is not None:
+        if self._peers is not None:
             self._exchange(left=True)
-            self._company.close(self._is_told)
-            self._company = None  # what node 0 did not tell by now is told here
+            self._peers.close(self._is_told)
+            self._peers = None  # what node 0 did not tell by now is told here
         self._tell_deaths()
 
     def _note_further(self, *, can_tell: bool) -> None:
@@ -165,7 +165,7 @@ class Watcher:
     @property
     def _asks_ras(self) -> bool:
         """Return whether NCCL's RAS is asked here: it tells of all nodes, and one of the job's watchers asks."""
-        return self._company is None or self._company.lead is not None or not self._company.is_met
+        return self._peers is None or self._peers.lead is not None or not self._peers.is_met
 
     def _note_stand(self, *, can_tell: bool) -> None:
         """Keep the connections as they are soon after nothing moves any more: what they count later is compared."""
@@ -240,7 +240,7 @@ class Watcher:
             self._ended_before(),
             self._connected,
             self.plan.ras if self._asks_ras else "",
-            "" if self._company is None else self._company.unheard_by,
+            "" if self._peers is None else self._peers.unheard_by,
         )
         self._studies += 1
         self._study_until = time.monotonic() + WATCH_STUDY_S
@@ -312,18 +312,18 @@ class Watcher:
     @property
     def _is_led(self) -> bool:
         """Return whether node 0 decides, over the ranks of all nodes."""
-        return self._company is not None and self._company.is_met
+        return self._peers is not None and self._peers.is_met
 
     def _exchange(self, *, left: bool = False) -> None:
         """Tell node 0 how the ranks of this node are, and do what it asks."""
-        company = self._company
-        if company is None:
+        peers = self._peers
+        if peers is None:
             return
         self._beats += 1
         ended = () if self.interrupted else tuple(self._end_of(death) for death in self._failed())
         beat = Beat(
             self._host,
-            company.watcher,
+            peers.watcher,
             self._beats,
             time.time(),
             len(self.ranks),
@@ -336,16 +336,16 @@ class Watcher:
             ended,
             self._answered,
             left=left,
-            port=company.listener.port,
+            port=peers.listener.port,
             interrupted=self.interrupted,
         )
         is_urgent = left or self.interrupted or len(ended) > self._ends_posted
-        company.post(beat, self._answer, urgent=is_urgent)
+        peers.post(beat, self._answer, urgent=is_urgent)
         self._ends_posted = len(ended)
-        self._obey(company.order)
+        self._obey(peers.order)
 
     def _obey(self, order: WatchOrder | None) -> None:
-        if order is None or self._company is None:
+        if order is None or self._peers is None:
             return
         if order.study > self._ordered and self._study is None and self.ranks:
             self._ordered = order.study
@@ -355,7 +355,7 @@ class Watcher:
             watch = self._with_own(order.watch)
             self.worst = after_news(self.worst, watch)
             is_ours = any(rank.host == self._host for rank in watch.culprits)
-            self._tell(watch, is_ours or self._company.lead is not None)
+            self._tell(watch, is_ours or self._peers.lead is not None)
 
     def _with_own(self, watch: Watch) -> Watch:
         """Return node 0's decision with what this node kept and could not keep."""
@@ -371,7 +371,7 @@ class Watcher:
 
     def _is_told(self) -> bool:
         """Return whether there is nothing to wait for: no rank of this node failed, or node 0 said who was first."""
-        if self._company is None or not self._is_led or self.interrupted or not self._failed():
+        if self._peers is None or not self._is_led or self.interrupted or not self._failed():
             return True
         self._exchange(left=True)
         return self.worst.decision == "died"

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from ncclcheck.cli.commands.prefix import Prefixed, become, read_prefixed
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
-from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.findings import (
     Teller,
     last_outputs,
@@ -30,6 +29,7 @@ from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.isolating import isolate_nodes
 from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
+from ncclcheck.cli.watching.peers import Peers
 from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix, torch_version
 from ncclcheck.cli.watching.status import remove_status
@@ -72,9 +72,9 @@ def run_watched(given: Mapping[str, Any]) -> int:
         raise UsageError(f"{prefixed.words[0]} cannot be started: {error.strerror or error}") from error
     output.hand_over()
     ended = _Ended(job)
-    company = _company(given, prefixed)
+    peers = _peers(given, prefixed)
     watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), output)
-    _watched(watching, _Job(job, ended.is_over, lambda: ended.status, pipe_prefix(environ), company), ended)
+    _watched(watching, _Job(job, ended.is_over, lambda: ended.status, pipe_prefix(environ), peers), ended)
     while not ended.is_over():  # it is ending
         os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
     assert ended.status is not None  # noqa: S101 (the loop's condition)
@@ -195,7 +195,7 @@ class _Job(Struct, frozen=True):
     is_over: Callable[[], bool]
     status_of: Callable[[], int | None]
     pipes: str = ""
-    company: Company | None = None
+    peers: Peers | None = None
 
 
 def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
@@ -216,10 +216,10 @@ def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
     ras = os.environ.get("NCCL_RAS_ADDR") or "localhost"
     dumps = given["on_hang"] != "report"
     plan = WatchPlan(job.pid, teller.folder, given["patience"], dumps, job.pipes, ras, is_child)
-    watcher = Watcher(plan, heard, job.company)
+    watcher = Watcher(plan, heard, job.peers)
     watcher.seen = watching.output.follow_rank
     follow(watcher, job.is_over, job.pid if is_child else None)
-    is_led = job.company is not None and job.company.is_met and job.company.lead is None
+    is_led = job.peers is not None and job.peers.is_met and job.peers.lead is None
     watcher.close(job.status_of())
     ended.found = watcher.worst
     ended.speaks = not is_led or any(rank.host == host_name() for rank in ended.found.culprits)
@@ -236,7 +236,7 @@ def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
         write_report(report, last_outputs(report, {}, teller.folder))
 
 
-def _company(given: Mapping[str, Any], prefixed: Prefixed) -> Company:
+def _peers(given: Mapping[str, Any], prefixed: Prefixed) -> Peers:
     """Begin to meet the watchers of the other nodes, beside the job."""
     plan = WatchPlan(0, Path(), given["patience"], dumps=False)
 
@@ -244,7 +244,7 @@ def _company(given: Mapping[str, Any], prefixed: Prefixed) -> Company:
         if not given["quiet"]:
             write_error(f"watch: {text}")
 
-    return Company(
+    return Peers(
         lambda: meeting_of(given, prefixed), LeadPlan(plan.look_s, plan.patience_s, plan.apart_s), say
     )
 

@@ -157,12 +157,12 @@ def pair_round(prefix: str, nonce: str, number: int) -> str:
     return f"{prefix}pairs/{nonce}/{number}/all"
 
 
-def company_ranks(prefix: str, stage: str) -> str:
+def barrier_ranks(prefix: str, stage: str) -> str:
     """Return where the ranks of a round are counted that are at a stage of it."""
     return f"{prefix}/{stage}/ranks"
 
 
-def company_begins(prefix: str, stage: str) -> str:
+def barrier_opens(prefix: str, stage: str) -> str:
     """Return what the last of them sets."""
     return f"{prefix}/{stage}/begin"
 

@@ -106,21 +106,16 @@ class BlockedLink(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Watch(Struct, frozen=True, forbid_unknown_fields=True):
-    """The decision on a job, and what it stands on.
-
-    `since_s`: seconds since anything advanced, or since the death, when the decision was made. `victims`: the ranks
-    that wait. `evidence`: files that were kept. `remarks`: what could not be read. `hosts`: whose ranks were studied;
-    `silent`: those of the job whose watchers stopped answering. `blocked`: what the sockets of the ranks tell.
-    """
+    """The decision on a job, and the evidence for it."""
 
     decision: WatchDecision
-    since_s: float = 0.0
+    since_s: float = 0.0  # seconds since anything advanced, or since the death, when the decision was made
     culprits: tuple[WatchedRank, ...] = ()
-    victims: tuple[int, ...] = ()
-    evidence: tuple[str, ...] = ()
+    victims: tuple[int, ...] = ()  # ranks that wait
+    evidence: tuple[str, ...] = ()  # files that were kept
     groups: tuple[StackGroup, ...] = ()
     waits_in: str = ""  # the call in which the victims wait
-    remarks: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    silent: tuple[str, ...] = ()
-    blocked: tuple[BlockedLink, ...] = ()
+    remarks: tuple[str, ...] = ()  # what could not be read
+    hosts: tuple[str, ...] = ()  # nodes whose ranks were studied
+    silent: tuple[str, ...] = ()  # nodes of the job whose watchers stopped answering
+    blocked: tuple[BlockedLink, ...] = ()  # connections of the ranks on which packets get lost

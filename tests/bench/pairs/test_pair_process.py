@@ -87,8 +87,8 @@ def test_a_pair_measures_both_ways_at_once_together_with_the_others_and_its_roun
             task(server, prefix, 4, rank),
             at_once=True,
             round_trips=50,
-            company=2,
-            round_prefix=f"{prefix}company",
+            barrier_ranks=2,
+            round_prefix=f"{prefix}barrier",
         )
         for rank in range(2)
     ]

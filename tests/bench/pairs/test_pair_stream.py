@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from ncclcheck.bench.pairs import pair_company, pair_stream
-from ncclcheck.bench.pairs.pair_company import Company
+from ncclcheck.bench.pairs import pair_barrier, pair_stream
+from ncclcheck.bench.pairs.pair_barrier import PairBarrier
 from ncclcheck.bench.pairs.pair_stream import (
     COUNTED,
     LOAD,
@@ -19,44 +19,44 @@ from ncclcheck.bench.pairs.pair_stream import (
     WHOLE,
     End,
     alone,
-    in_company,
     pattern,
+    together,
     wrong_bytes,
 )
 from ncclcheck.bench.pairs.pair_task import PairTask
 
-TWO_PAIRS = PairTask(1, 0, 0, "127.0.0.1", 1, "p", "gloo", 1 << 20, company=4, round_prefix="r")
+TWO_PAIRS = PairTask(1, 0, 0, "127.0.0.1", 1, "p", "gloo", 1 << 20, barrier_ranks=4, round_prefix="r")
 CPU = torch.device("cpu")
 
 
-def company(store: dist.HashStore) -> Company:
-    return Company(store, TWO_PAIRS, lambda: None)
+def barrier(store: dist.HashStore) -> PairBarrier:
+    return PairBarrier(store, TWO_PAIRS, lambda: None)
 
 
 @pytest.fixture(autouse=True)
 def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_company, "PAIR_COMPANY_POLL_S", 0.0)
-    monkeypatch.setattr(pair_company, "POLLS_PER_S", float("inf"))
+    monkeypatch.setattr(pair_barrier, "PAIR_BARRIER_POLL_S", 0.0)
+    monkeypatch.setattr(pair_barrier, "POLLS_PER_S", float("inf"))
 
 
 def test_alone_a_first_part_is_not_counted() -> None:
     assert list(alone(3).kinds) == [WHOLE, COUNTED, COUNTED, COUNTED, OVER]
 
 
-def test_in_company_nothing_is_counted_before_all_send_nor_ended_before_all_have_counted() -> None:
+def test_together_nothing_is_counted_before_all_send_nor_ended_before_all_have_counted() -> None:
     store = dist.HashStore()
-    kinds = in_company(company(store), "0/0", 2, 1 << 20).kinds
+    kinds = together(barrier(store), "0/0", 2, 1 << 20).kinds
     assert [next(kinds) for _ in range(4)] == [LOAD] * 4, "the other pair does not send yet"
-    company(store).has_come("0/0/sends")
+    barrier(store).has_come("0/0/sends")
     assert [next(kinds) for _ in range(4)] == [COUNTED] * 4, "the other one still counts"
-    company(store).has_come("0/0/counted")
+    barrier(store).has_come("0/0/counted")
     assert list(kinds) == [OVER]
 
 
 def test_who_is_fast_counts_on_while_the_others_do_and_then_is_load() -> None:
     store = dist.HashStore()
-    company(store).has_come("0/0/sends")
-    wanted = in_company(company(store), "0/0", 2, 1 << 20)
+    barrier(store).has_come("0/0/sends")
+    wanted = together(barrier(store), "0/0", 2, 1 << 20)
     asked = [next(wanted.kinds) for _ in range(MOST_COUNTED + 4)]
     assert asked == [LOAD, LOAD, *[COUNTED] * MOST_COUNTED, LOAD, LOAD]
     assert wanted.parts == MOST_COUNTED
@@ -67,8 +67,8 @@ def test_a_path_on_which_one_part_takes_long_counts_one_and_does_not_keep_the_ot
 ) -> None:
     store, now_s = dist.HashStore(), count(0.0, TWO_PAIRS.transfer_s)  # of a part of a quarter of the size
     monkeypatch.setattr(pair_stream, "time", SimpleNamespace(monotonic=lambda: next(now_s)))
-    company(store).has_come("0/0/sends")
-    kinds = in_company(company(store), "0/0", 2, 1 << 20).kinds
+    barrier(store).has_come("0/0/sends")
+    kinds = together(barrier(store), "0/0", 2, 1 << 20).kinds
     asked = [next(kinds) for _ in range(6)]
     assert asked == [LOAD, LOAD, COUNTED, LOAD, LOAD, LOAD]
 

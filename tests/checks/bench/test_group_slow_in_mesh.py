@@ -30,7 +30,7 @@ def test_the_slow_group_is_named_with_its_ranks_and_hosts() -> None:
     assert found.severity == "warning"
 
 
-def test_what_is_slow_only_in_company_is_said() -> None:
+def test_what_is_slow_only_beside_other_groups_is_said() -> None:
     assert "alone it is not" in finding("group-slow-in-mesh", seen(1000, 2000)).summary
 
 

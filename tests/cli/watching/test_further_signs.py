@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.watching import further_signs as module
-from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.further_signs import FurtherSigns
 from ncclcheck.cli.watching.lead import LeadPlan
+from ncclcheck.cli.watching.peers import Peers
 from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.gpu.gpu_load import GpuLoads
@@ -132,10 +132,10 @@ def test_a_job_of_one_node_is_frozen_only_if_nccl_counts_nothing_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, counts: tuple[int, ...], studies: int
 ) -> None:
     told: list[Watch] = []
-    company = Company(lambda: None, LeadPlan(5.0, 12.0, 1.0), lambda _: None)  # nobody to meet
+    peers = Peers(lambda: None, LeadPlan(5.0, 12.0, 1.0), lambda _: None)  # nobody to meet
     with serving([""], [as_json({0: count, 1: count}) for count in counts]) as server:
         plan = WatchPlan(1, tmp_path, 12.0, dumps=False, ras=f"127.0.0.1:{server.port}", is_child=False)
-        watcher = Watcher(plan, lambda watch, _: told.append(watch), company)
+        watcher = Watcher(plan, lambda watch, _: told.append(watch), peers)
         watcher._further = _signs(plan.ras)
         begun: list[float] = []
         monkeypatch.setattr(watcher, "_begin_study", lambda: begun.append(1.0))

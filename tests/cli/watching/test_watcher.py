@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.watching import watcher as module
-from ncclcheck.cli.watching.company import Company
 from ncclcheck.cli.watching.lead import LeadPlan
+from ncclcheck.cli.watching.peers import Peers
 from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.job.deaths import Death
@@ -45,12 +45,12 @@ def test_the_rank_that_node_0_named_is_no_victim_of_itself(watcher: Watcher, tol
 @pytest.fixture
 def led(tmp_path: Path, told: list[Watch]) -> Watcher:
     """A watcher that node 0 leads."""
-    company = Company(lambda: None, LeadPlan(1.0, 10.0, 1.0), lambda _: None)
-    company._met = True
+    peers = Peers(lambda: None, LeadPlan(1.0, 10.0, 1.0), lambda _: None)
+    peers._met = True
     plan = WatchPlan(
         os.getpid(), tmp_path, 60.0, dumps=True, pipe_prefix=str(tmp_path / "pipe"), is_child=False
     )
-    return Watcher(plan, lambda watch, _aloud: told.append(watch), company)
+    return Watcher(plan, lambda watch, _aloud: told.append(watch), peers)
 
 
 def test_node_0_s_decision_is_told_with_the_files_that_this_node_kept(

@@ -19,7 +19,7 @@ from ncclcheck.model.job.together import Beat, NodeStudy, WatchOrder
 from ncclcheck.timeouts import PROCESS_POLL_S, WATCH_LAST_WORD_S, WATCH_MEET_S, WATCH_RETRY_S, WATCH_SETTLE_S
 
 
-class Company:
+class Peers:
     """Exchanges beats for orders. State: the connection or the store that is served, the last beat and order.
 
     `meeting` finds out who we are and is called in the thread; None: the job has one watcher.
@@ -39,13 +39,13 @@ class Company:
         self._is_urgent = False
         self._met = False
         self._began = time.monotonic()
-        self._thread = threading.Thread(target=self._work, args=(meeting,), name="company", daemon=True)
+        self._thread = threading.Thread(target=self._work, args=(meeting,), name="peers", daemon=True)
         self._thread.start()
 
     @property
     def is_met(self) -> bool:
         """Return whether node 0 decides: it is reached, or this is node 0 and others have come."""
-        return self.lead.is_company if self.lead is not None else self._met
+        return self.lead.has_peers if self.lead is not None else self._met
 
     @property
     def order(self) -> WatchOrder | None:
