@@ -19,7 +19,6 @@ from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips_of
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.matrix import (
     FabricMatrix,
-    LeafUplink,
     MatrixCell,
     MatrixNode,
     MatrixPath,
@@ -93,11 +92,10 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         _round_trips(host_of, found.trips),
         _rails(host_of, found.rails),
         tuple(
-            LeafUplink(
-                uplink.leaf,
-                round(uplink.across_gbit_s, _DIGITS),
-                round(uplink.usual_gbit_s, _DIGITS),
-                uplink.slow,
+            replace(
+                uplink,
+                across_gbit_s=round(uplink.across_gbit_s, _DIGITS),
+                usual_gbit_s=round(uplink.usual_gbit_s, _DIGITS),
             )
             for uplink in found.uplinks
         ),

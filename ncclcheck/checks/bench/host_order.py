@@ -9,6 +9,7 @@ from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.matrix.ring_order import RingOrder, ring_order
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 
 _LEAST_GAIN = 1.1
@@ -39,7 +40,7 @@ def host_order(snapshot: Snapshot) -> Iterator[Answer]:
     if matrix is None or not matrix.is_finished:
         return
     if not matrix.leaves:
-        yield NotKnown("no node that answers finished a test")
+        yield NotKnown("no pair of nodes that answer finished a test")
         return
     hosts = tuple(node.host for node in sorted(snapshot.nodes, key=lambda node: node.node_rank))
     ring = ring_order(hosts, matrix)
@@ -48,17 +49,25 @@ def host_order(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _finding(ring: RingOrder, hosts: tuple[str, ...]) -> Finding:
-    order = f"{', '.join(hosts[:_MOST_SHOWN])}{' ...' if len(hosts) > _MOST_SHOWN else ''}"
+    rates = ring.rates
+    loses = rates is not None and rates.best_gbit_s >= _LEAST_GAIN * rates.ordered_gbit_s
+    cost = ""
+    if rates is not None:
+        cost = (
+            f": by the measured rates it reaches {rates.ordered_gbit_s:.3g} Gbit/s instead of {rates.best_gbit_s:.3g}"
+            if loses
+            else ", and the trunks carry that"
+        )
     return Finding(
-        "warning" if _loses(ring) else "info",
+        "warning" if loses else "info",
         f"a ring over the nodes in the order of the job goes {ring.crossings} times from leaf to leaf, where "
-        f"{ring.least} times are enough{_cost(ring)}",
+        f"{ring.least} times are enough{cost}",
         hosts,
         (
             Evidence(
                 hosts,
                 "hops between leaves",
-                f"{ring.crossings} in the order {order}",
+                f"{ring.crossings} in the order {listed(hosts, _MOST_SHOWN)}",
                 f"{ring.least}, leaf by leaf",
                 SOURCE,
             ),
@@ -70,16 +79,3 @@ def _finding(ring: RingOrder, hosts: tuple[str, ...]) -> Finding:
             ),
         ),
     )
-
-
-def _loses(ring: RingOrder) -> bool:
-    known = ring.rate_gbit_s is not None and ring.best_gbit_s is not None
-    return known and (ring.best_gbit_s or 0.0) >= _LEAST_GAIN * (ring.rate_gbit_s or 0.0)
-
-
-def _cost(ring: RingOrder) -> str:
-    if ring.rate_gbit_s is None or ring.best_gbit_s is None:
-        return ""
-    if _loses(ring):
-        return f": by the measured rates it reaches {ring.rate_gbit_s:.3g} Gbit/s instead of {ring.best_gbit_s:.3g}"
-    return ", and the trunks carry that"

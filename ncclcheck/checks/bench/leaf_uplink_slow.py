@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from ncclcheck.checks.bench._matrix import SOURCE, unmeasured
 from ncclcheck.checks.bench._measured import measured
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.measure.matrix.uplinks import LEAST_LEAVES
 from ncclcheck.model.benchmarks.matrix import FabricMatrix, LeafUplink, leaf_name
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
-_LEAST_LEAVES = 3
-_WAYS = {"send": "out of it", "receive": "into it", "both": "in both directions"}
+_DIRECTIONS = {"send": "out of it", "receive": "into it", "both": "in both directions"}
 
 
 @check("NC826", "leaf-uplink-slow", "The uplink of no leaf is slower than those of the others")
@@ -36,12 +36,19 @@ def leaf_uplink_slow(snapshot: Snapshot) -> Iterator[Answer]:
     yield from unmeasured(snapshot)
     if matrix is None or not matrix.is_finished:
         return
-    if len(matrix.leaves) < _LEAST_LEAVES:
+    if not matrix.leaves:
+        yield NotKnown("no pair of nodes that answer finished a test")
+    elif len(matrix.leaves) < LEAST_LEAVES:
         yield NotApplicable("the network is flat" if matrix.flat else "it takes three leaves to tell")
-        return
+    else:
+        yield from _compared(matrix)
+
+
+def _compared(matrix: FabricMatrix) -> Iterator[Answer]:
+    """Yield each slow uplink, and each leaf that could not be compared."""
     for uplink in matrix.uplinks:
         if uplink.slow is not None:
-            yield _finding(uplink, matrix)
+            yield _finding(uplink, _DIRECTIONS[uplink.slow], matrix)
     compared = {uplink.leaf for uplink in matrix.uplinks}
     for number, hosts in enumerate(matrix.leaves):
         if number not in compared:
@@ -50,11 +57,11 @@ def leaf_uplink_slow(snapshot: Snapshot) -> Iterator[Answer]:
             )
 
 
-def _finding(uplink: LeafUplink, matrix: FabricMatrix) -> Finding:
+def _finding(uplink: LeafUplink, direction: str, matrix: FabricMatrix) -> Finding:
     name, hosts = leaf_name(uplink.leaf, len(matrix.leaves)), matrix.leaves[uplink.leaf]
     return Finding(
         "error",
-        f"the uplink of {name} is slow {_WAYS[uplink.slow or 'both']}: its nodes reach {uplink.across_gbit_s:.3g} "
+        f"the uplink of {name} is slow {direction}: its nodes reach {uplink.across_gbit_s:.3g} "
         f"Gbit/s each across leaves, where {uplink.usual_gbit_s:.3g} Gbit/s is usual",
         hosts,
         (

@@ -41,7 +41,8 @@ from ncclcheck.measure.matrix.units import (
     neighbour_round,
     unit_round,
 )
-from ncclcheck.measure.matrix.uplinks import Uplink, leaf_uplinks
+from ncclcheck.measure.matrix.uplinks import leaf_uplinks
+from ncclcheck.model.benchmarks.matrix import LeafUplink
 
 RoundKind: TypeAlias = Literal["all", "units", "within", "across", "rails", "again"]
 FULL_NODES = 64  # of so many nodes all pairs are measured
@@ -83,7 +84,7 @@ class MatrixFound(Struct, frozen=True):
     open_cells: tuple[OpenCell, ...] = ()
     trips: RoundTrips | None = None
     rails: RailTable | None = None
-    uplinks: tuple[Uplink, ...] = ()
+    uplinks: tuple[LeafUplink, ...] = ()
     is_decided: bool = True  # False: the rounds ran out before the leaves were known
 
 

@@ -10,17 +10,22 @@ from msgspec import Struct
 from ncclcheck.model.benchmarks.matrix import FabricMatrix, Oversubscription
 
 
+class RingRates(Struct, frozen=True):
+    """The rate of a ring's slowest hop in the order of the job, and leaf by leaf, in 1e9 bit/s."""
+
+    ordered_gbit_s: float
+    best_gbit_s: float
+
+
 class RingOrder(Struct, frozen=True):
     """A ring over hosts in the order of the job: its hops between leaves, the fewest possible, and its rates.
 
-    `rate_gbit_s`, `best_gbit_s`: of its slowest hop in this order, and leaf by leaf, from the measured rates, in 1e9
-    bit/s; None where the load of the trunks was not measured.
+    `rates`: None where the load of the trunks was not measured.
     """
 
     crossings: int
     least: int
-    rate_gbit_s: float | None
-    best_gbit_s: float | None
+    rates: RingRates | None
 
 
 def ring_order(hosts: Sequence[str], matrix: FabricMatrix) -> RingOrder | None:
@@ -36,8 +41,9 @@ def ring_order(hosts: Sequence[str], matrix: FabricMatrix) -> RingOrder | None:
     return RingOrder(
         leaving.total(),
         len(sizes),
-        None if ratio is None else _slowest_hop_gbit_s(leaving, sizes, ratio),
-        None if ratio is None else _slowest_hop_gbit_s(once, sizes, ratio),
+        None
+        if ratio is None
+        else RingRates(_slowest_hop_gbit_s(leaving, sizes, ratio), _slowest_hop_gbit_s(once, sizes, ratio)),
     )
 
 

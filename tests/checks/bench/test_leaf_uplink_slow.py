@@ -36,3 +36,7 @@ def test_a_leaf_that_was_not_compared_does_not_pass() -> None:
     assert compared.outcome == "unknown"
     assert "leaf03 could not be compared" in compared.reason
     assert run(SLUG, with_matrix(leaves=THREE, uplinks=EQUAL, is_finished=False)).outcome == "unknown"
+
+
+def test_where_no_test_finished_nothing_is_known() -> None:
+    assert run(SLUG, with_matrix(leaves=(), order=(), apart=HOSTS)).outcome == "unknown"

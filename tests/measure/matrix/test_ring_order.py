@@ -28,14 +28,16 @@ def test_the_slowest_hop_shares_its_trunk() -> None:
     )
     assert ring is not None
     assert (ring.crossings, ring.least) == (4, 2)
-    assert ring.rate_gbit_s == pytest.approx(2.5)
-    assert ring.best_gbit_s == pytest.approx(5.0)
+    assert ring.rates is not None
+    assert ring.rates.ordered_gbit_s == pytest.approx(2.5)
+    assert ring.rates.best_gbit_s == pytest.approx(5.0)
 
 
 def test_no_hop_is_faster_than_within_a_leaf() -> None:
     ring = ring_order(ALTERNATING, fabric(leaves=LEAVES))
     assert ring is not None
-    assert ring.rate_gbit_s == ring.best_gbit_s == pytest.approx(10.0)
+    assert ring.rates is not None
+    assert ring.rates.ordered_gbit_s == ring.rates.best_gbit_s == pytest.approx(10.0)
 
 
 def test_hosts_of_no_leaf_are_left_out() -> None:
