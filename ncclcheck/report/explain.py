@@ -45,9 +45,7 @@ def explain_report(
         elapsed_s=round(elapsed_s, 3),
         verdict=Verdict(status, code, tuple(_reasons(log, runs, explained))),
         nodes=(),
-        checks=tuple(
-            CheckEntry(run.code, run.slug, run.title, run.outcome, _reason(run), run.seconds) for run in runs
-        ),
+        checks=tuple(map(_entry, runs)),
         findings=explained.findings,
         probes=(),
         nccl=(),
@@ -62,9 +60,13 @@ def explain_report(
     )
 
 
-def _reason(run: CheckRun) -> str:
-    """Explain a pass: a log is not the machine, so a cause without a sign has passed only as far as the log tells."""
-    return run.reason or (_NO_SIGN if run.outcome == "passed" else "")
+def _entry(run: CheckRun) -> CheckEntry:
+    """Return the check as reported. A log is not the machine: a cause without a sign in it was not ruled out."""
+    if run.outcome == "passed":
+        return CheckEntry(
+            run.code, run.slug, run.title, "not_applicable", run.reason or _NO_SIGN, run.seconds
+        )
+    return CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, run.seconds)
 
 
 def _reasons(log: Log, runs: Sequence[CheckRun], explained: Explained) -> Iterator[str]:
