@@ -91,7 +91,7 @@ def _prefers_network(pair: _Pair, ranks: Mapping[int, Process], facts: NodeFacts
     source, target = ranks[pair.source], ranks[pair.target]
     if source.local_ranks is not None and source.local_ranks < len(ranks):
         return False  # NCCL takes them for ranks of several hosts
-    if isinstance(facts.gpus, Missing):
+    if isinstance(facts.gpus, Missing) or not facts.gpus:
         return True
     first, second = gpu_of(source, facts), gpu_of(target, facts)
     if first is None or second is None:  # the log does not tell which of the node's GPUs they are
