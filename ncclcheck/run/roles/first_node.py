@@ -22,6 +22,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import first_line, store_of_ranks, within_process
 from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
+from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -49,6 +50,8 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
         else KnockListener(launch.master_port, launch.job_id, launch.most_node_ranks, context.trust)
     )
     is_second = False
+    if knocks is not None:
+        knocks.silent_servers = silent_servers()
     try:
         store, way = _opened(context, knocks, deadline)
         local = local_node(context, prepared)
@@ -124,6 +127,8 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     if isinstance(participant, Missing):
         if server is not None:
             server.close()
+        if not is_second:
+            session.state.snapshot = _out_of_touch(session, local, way, participant)
         return is_second
     is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_this_machine(
         way.name
@@ -153,6 +158,10 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
 
 def _out_of_touch(session: Session, local: LocalNode, way: MasterPath, why: Missing) -> Snapshot:
     """Return what node 0 reports that lost its own store, and with it all nodes: itself, and that it cannot tell."""
+    silent = () if session.context.trust.key is not None else silent_servers()
     lost = replace(way, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
+    if silent:
+        waits = f"{servers_text(silent)} of this node gave no answer, and torch's store waits for it with each node"
+        lost = replace(way, outcome="resolver-slow", detail=waits)
     node = own_node(session.context, replace(local, facts=with_master(local.facts, lost)))
     return replace(session.snapshot, nodes=(node,))
