@@ -300,6 +300,7 @@ RESOLVER_LOOK_S = 1.5
 RESOLVER_FILE_S = 0.5  # reading such a file, to name it
 # A name server answers for this node's own name by then, or look-ups wait for it in vain: 5 s each (resolv.conf(5))
 NAME_SERVER_S = 2.0
+NAME_SERVER_WAIT_S = 5  # that wait: the default of timeout in resolv.conf(5)
 NAME_SERVER_AGAIN_S = 0.7  # between two queries: datagrams get lost
 NVML_S = 5.0  # asking NVML: the driver initializes each GPU first where no persistence daemon runs
 NVML_SILENT_S = 1.0  # a child that has said nothing for so long hangs in its last call

@@ -9,8 +9,7 @@ from ncclcheck.checks.launch._master import hosts_of, path_evidence, saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
-
-_WAIT_S = 5  # of each look-up for a server that is silent: resolv.conf(5), timeout
+from ncclcheck.timeouts import NAME_SERVER_WAIT_S
 
 
 @check("NC122", "resolver-slow", "Every name server of /etc/resolv.conf answers", needs=("names",))
@@ -52,7 +51,7 @@ def resolver_slow(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _slow(snapshot: Snapshot, hosts: tuple[str, ...], servers: tuple[str, ...]) -> Finding:
     of_first = any(node.host in hosts and node.node_rank == 0 for node in snapshot.nodes)
-    seconds = _WAIT_S * len(servers)
+    seconds = NAME_SERVER_WAIT_S * len(servers)
     cost = f"each look-up of a name that is not in /etc/hosts takes {seconds} s longer"
     if of_first and job_size(snapshot) > 1:
         nodes = job_size(snapshot)

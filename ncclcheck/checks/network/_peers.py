@@ -18,6 +18,7 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Probe, ProbeOutcome, Snapshot
 
+_LISTED_PORTS = 6
 _LISTED = 16  # directions spelled out as evidence of one finding
 
 
@@ -36,11 +37,26 @@ def finding(explanation: Blame, what: str, fix: Fix, *, but: str = "") -> Findin
     """Return the finding for one explanation. `but` is added where the node works otherwise."""
     return Finding(
         "error",
-        f"{subject(explanation)}{but}: {what}",
+        f"{subject(explanation)}{_some_ports(explanation.directions)}{but}: {what}",
         explanation.hosts,
         evidence(explanation.directions),
         (fix,),
     )
+
+
+def _some_ports(probes: Sequence[Probe]) -> str:
+    """Return on which ports, where others of the same addresses answer; of many the lowest and the highest."""
+    if not all(probe.closed_ports for probe in probes):
+        return ""
+    closed = sorted({port for probe in probes for port in probe.closed_ports})
+    opened = sorted({port for probe in probes for port in probe.open_ports})
+    return f" on some ports: {_ports(closed)} {'does' if len(closed) == 1 else 'do'} not answer, {_ports(opened)} do"
+
+
+def _ports(ports: Sequence[int]) -> str:
+    if len(ports) > _LISTED_PORTS:
+        return f"{len(ports)} ports from {ports[0]} to {ports[-1]}"
+    return ", ".join(map(str, ports))
 
 
 def subject(explanation: Blame) -> str:

@@ -12,7 +12,7 @@ from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
     "find the rule that blocks this direction: for incoming connections on its target, or outgoing "
-    "ones on its source",
+    "ones on its source; all ports of net.ipv4.ip_local_port_range have to be open",
     ("sudo nft list ruleset   # or: sudo iptables -S", "sysctl net.ipv4.conf.all.rp_filter"),
 )
 

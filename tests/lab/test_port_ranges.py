@@ -1,0 +1,38 @@
+"""preflight behind firewalls that open only a part of the ports that the kernel picks for NCCL and Gloo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.lab import faults
+from tests.lab.launched import run
+from tests.lab.nodes import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.slow]
+LabOf = Callable[..., Lab]
+
+
+@pytest.mark.parametrize("closed", [(40001, 65535), pytest.param((1024, 50000), marks=pytest.mark.further)])
+def test_a_firewall_that_opens_only_a_part_of_the_ports_is_found_each_time(
+    lab: LabOf, closed: tuple[int, int]
+) -> None:
+    three = lab(3)
+    faults.drop(three["node3"], closed, syn_only=True)
+    for _ in range(2):
+        first = run(three, "preflight")["node1"]
+        assert first.code == 1, str(first.finished)
+        assert first.outcome("peer-filtered") != "passed"
+        (found,) = [*first.findings("peer-one-way"), *first.findings("peer-filtered")]
+        assert found["hosts"] == ["node3"]
+    assert three.leftovers() == ()
+
+
+def test_one_that_closes_the_upper_ports_of_a_pair_in_both_directions_says_which(lab: LabOf) -> None:
+    two = lab(2)
+    for node in two.nodes:
+        faults.drop(node, (40001, 65535), syn_only=True)
+    first = run(two, "preflight")["node1"]
+    found = first.finding("peer-filtered")
+    assert " on some ports: " in found["summary"], str(first.finished)
