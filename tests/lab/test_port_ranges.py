@@ -36,3 +36,18 @@ def test_one_that_closes_the_upper_ports_of_a_pair_in_both_directions_says_which
     first = run(two, "preflight")["node1"]
     found = first.finding("peer-filtered")
     assert " on some ports: " in found["summary"], str(first.finished)
+
+
+def test_a_second_address_that_gloo_binds_and_nobody_reaches_is_an_error(lab: LabOf) -> None:
+    three = lab(3)
+    for node in three.nodes:
+        node.ip(f"addr add 10.67.0.{node.number}/24 dev eth0")
+    names = {node.name: f"10.67.0.{node.number}" for node in three.nodes}
+    for node in three.nodes:
+        node.set_hosts(names)
+        rule = ["-d", "10.67.0.0/24", "-p", "tcp", "--dport", "30000:65535", "-j", "DROP"]
+        node.run(["iptables", "-A", "INPUT", *rule])
+    first = run(three, "preflight", master="10.78.0.1")["node1"]
+    assert first.code == 1, str(first.finished)
+    assert sorted(first.finding("gloo-unreachable")["hosts"]) == ["node1", "node2", "node3"]
+    assert first.slugs == {"gloo-unreachable"}
