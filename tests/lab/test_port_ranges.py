@@ -51,3 +51,25 @@ def test_a_second_address_that_gloo_binds_and_nobody_reaches_is_an_error(lab: La
     assert first.code == 1, str(first.finished)
     assert sorted(first.finding("gloo-unreachable")["hosts"]) == ["node1", "node2", "node3"]
     assert first.slugs == {"gloo-unreachable"}
+
+
+def test_a_node_without_a_route_to_another_is_the_only_finding(lab: LabOf) -> None:
+    three = lab(3)
+    three["node3"].ip(
+        "addr flush dev eth0", "addr add 10.78.0.3/32 dev eth0", "route add 10.78.0.1/32 dev eth0"
+    )
+    first = run(three, "preflight")["node1"]
+    assert first.code == 1, str(first.finished)
+    assert first.finding("peer-no-route")["hosts"] == ["node3"]
+    assert not first.findings("peer-filtered")
+    assert not first.findings("peer-one-way")
+
+
+def test_a_limit_on_the_number_of_connections_is_found(lab: LabOf) -> None:
+    three = lab(3)
+    limit = "INPUT -p tcp --syn -m connlimit --connlimit-above 2 -j REJECT --reject-with tcp-reset"
+    three["node1"].run(["iptables", "-A", *limit.split()])
+    first = run(three, "preflight")["node1"]
+    assert first.code == 1, str(first.finished)
+    found = [*first.findings("peer-refused"), *first.findings("peer-one-way")]
+    assert {host for finding in found for host in finding["hosts"]} >= {"node1"}

@@ -80,7 +80,7 @@ def test_ports_that_answer_beside_closed_ones_are_named() -> None:
         for probe in some(broken.probes)
     )
     found = finding(SLUG, replace(broken, probes=probes))
-    assert "on some ports: 46811, 53090 do not answer, 33000, 38597 do" in found.summary
+    assert "on some ports: 46811, 53090 fail, 33000, 38597 answered" in found.summary
     assert run(SLUG, replace(broken, probes=probes)).outcome == "found"
 
 
