@@ -285,6 +285,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
+    builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

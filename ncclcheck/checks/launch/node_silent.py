@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import job_size, named, not_reported, verb
+from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
@@ -83,6 +84,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
         _launch_hint(snapshot),
         _callers_hint(snapshot, silents),
         _refusal_hint(snapshot, hosts),
+        build_hint(snapshot, hosts),
     ]
     said = "; ".join(hint for hint in hints if hint)
     return Finding(

@@ -17,6 +17,7 @@ from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, serve_verdict
 from ncclcheck.exchange.node_report import ReportReader, leave_common
+from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -118,6 +119,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     server = None if context.is_alone or context.trust.key else serve_verdict(recording, nonce.hex())
     session.state.reports = EarlyReports(ReportReader(leave_common(recording, local.facts)))
     draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
+    recording.set(keys.BUILD, own_build().encode())
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
     timeout_s = context.options.join_timeout_s
