@@ -73,3 +73,14 @@ def test_a_limit_on_the_number_of_connections_is_found(lab: LabOf) -> None:
     assert first.code == 1, str(first.finished)
     found = [*first.findings("peer-refused"), *first.findings("peer-one-way")]
     assert {host for finding in found for host in finding["hosts"]} >= {"node1"}
+
+
+def test_ipv6_that_gloo_binds_and_a_firewall_drops_is_an_error(lab: LabOf) -> None:
+    three = lab(3, ipv6=True)
+    rule = ["-i", "eth0", "-p", "tcp", "--syn", "--dport", "30000:65535", "-j", "DROP"]
+    for node in three.nodes:
+        node.set_hosts({peer.name: f"fd78::{peer.number}" for peer in three.nodes})
+        node.run(["ip6tables", "-A", "INPUT", *rule])
+    first = run(three, "preflight", master="10.78.0.1")["node1"]
+    assert first.code == 1, str(first.finished)
+    assert "fd78::1" in first.finding("gloo-unreachable")["summary"]
