@@ -132,6 +132,8 @@ STAND_DOWN_S = 6.0  # node 0 cannot serve: it tells the nodes that ask for so lo
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
+# The same where a name server is silent: torch's store looks up each node that connects, one after the other
+STORE_SLOW_NAMES_S = 25.0
 STORE_SILENT_S = 2.0  # it has not done so by then: perhaps node 0 is elsewhere, which it says by datagram
 # What accepts there and does not answer: does it say or close anything, does it still listen
 UNJOINED_LOOK_S = 1.0
@@ -296,6 +298,10 @@ NAMES_S = 5.0  # this host's own names: resolv.conf gives a name server 5 s
 # "localhost" is in a file: no answer by then, and a file of the resolver may hang
 RESOLVER_LOOK_S = 1.5
 RESOLVER_FILE_S = 0.5  # reading such a file, to name it
+# A name server answers for this node's own name by then, or look-ups wait for it in vain: 5 s each (resolv.conf(5))
+NAME_SERVER_S = 2.0
+NAME_SERVER_WAIT_S = 5  # that wait: the default of timeout in resolv.conf(5)
+NAME_SERVER_AGAIN_S = 0.7  # between two queries: datagrams get lost
 NVML_S = 5.0  # asking NVML: the driver initializes each GPU first where no persistence daemon runs
 NVML_SILENT_S = 1.0  # a child that has said nothing for so long hangs in its last call
 GPU_LOG_S = 3.0  # reading the kernel's log

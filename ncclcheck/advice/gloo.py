@@ -9,23 +9,16 @@ from msgspec import Struct
 from ncclcheck.advice.networks import Network, network_of
 from ncclcheck.advice.reach import Reach
 from ncclcheck.advice.speed import figure, is_clearly_faster, why_slow
-from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
-from ncclcheck.model.formats.addresses import names_this_machine
 from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.nccl import ifname
+from ncclcheck.nccl.candidates import GLOO_IFNAME, Binding, gloo_binding
 from ncclcheck.nccl.gpus.job_gpus import gpus_without_nvml
 
-GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
+__all__ = ["GLOO_IFNAME", "Binding", "GlooAdvice", "advise_gloo", "gloo_binding", "gloo_places"]
+
 SOURCE = "Gloo takes exact names: torch/csrc/distributed/c10d/init.cpp, gloo/transport/tcp/device.cc"
-
-
-class Binding(Struct, frozen=True):
-    """(interface, address) that Gloo listens on; or `fault`, the sentence that says why that cannot work."""
-
-    places: tuple[tuple[str, str], ...] = ()
-    fault: str = ""
 
 
 class GlooAdvice(Struct, frozen=True):
@@ -35,30 +28,6 @@ class GlooAdvice(Struct, frozen=True):
     why: str
     network: Network | None
     notes: tuple[str, ...]
-
-
-def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
-    """Return what Gloo binds here under the job's environment, or with GLOO_SOCKET_IFNAME=`value`.
-
-    A set list: the first address of each name, exactly. Unset: the first local address of the host name, else the
-    loopback address (torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, createDefaultDevice).
-    """
-    if isinstance(facts.environment, Missing):
-        return facts.environment
-    if isinstance(facts.interfaces, Missing):
-        return facts.interfaces
-    setting = value if value is not None else facts.environment.get(GLOO_IFNAME)
-    names = ifname.parse_gloo(setting)
-    if names is None:
-        return _binding_by_host_name(facts)
-    first: dict[str, tuple[str, str]] = {}
-    for interface in facts.interfaces:
-        for address in interface.addresses:
-            first.setdefault(address.label or interface.name, (interface.name, _plain(address.address)))
-    for name in names:
-        if name not in first:
-            return Binding(fault=f"{GLOO_IFNAME}={setting}: no interface with an address is named {name!r}")
-    return _without_loopback(tuple(first[name] for name in names), f"{GLOO_IFNAME}={setting}")
 
 
 def gloo_places(snapshot: Snapshot) -> dict[str, tuple[str, str]]:
@@ -171,41 +140,6 @@ def _fault(reach: Reach, bindings: Mapping[str, Binding]) -> tuple[str, bool]:
     return "", True
 
 
-def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
-    if isinstance(facts.names, Missing):
-        return facts.names
-    name, addresses = facts.names.hostname, facts.names.addresses
-    if isinstance(addresses, Missing):
-        if addresses.missing not in {"absent", "error"}:
-            return addresses
-        told = "" if addresses.missing == "absent" else f" ({addresses.detail})"
-        return Binding(fault=f"the host name {name} does not resolve{told}, so Gloo falls back to 127.0.0.1")
-    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
-    own = {
-        _plain(address.address): interface.name
-        for interface in reversed(interfaces)
-        for address in interface.addresses
-    }
-    local = [
-        _plain(entry) for entry in addresses if _plain(entry) in own or names_this_machine(_plain(entry))
-    ]
-    if not local:
-        means = listed(addresses, 4)
-        return Binding(fault=f"the host name {name} means {means}, which is not an address of this node")
-    return _without_loopback(((own.get(local[0], "lo"), local[0]),), f"the host name {name}")
-
-
-def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:
-    for _, address in places:
-        if names_this_machine(address):
-            return Binding(places, f"{source} makes Gloo bind {address}, which no other node can reach")
-    return Binding(places)
-
-
 def _binds(facts: NodeFacts, name: str | None, place: tuple[str, str]) -> bool:
     binding = gloo_binding(facts, name)
     return not isinstance(binding, Missing) and not binding.fault and binding.places == (place,)
-
-
-def _plain(address: str) -> str:
-    return address.partition("%")[0]

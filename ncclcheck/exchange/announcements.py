@@ -12,8 +12,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.further_ports import FURTHER_PORTS
 from ncclcheck.exchange.probe.reachability import Peer, Target
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -22,7 +24,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
 
-_FIRST_PORT = 1024  # listeners have ephemeral ports
+_FIRST_PORT, _LAST_PORT = 1024, 65535  # listeners have ephemeral ports
 _CLOUD_SERVICES = frozenset(
     {ipaddress.ip_address("169.254.169.254"), ipaddress.ip_address("fd00:ec2::254")}
 )  # they hand out credentials
@@ -136,10 +138,15 @@ def _peer_faults(peer: Peer, caller: Caller) -> Iterator[str]:
         return
     for target in peer.targets:
         where = f"{target.address[:60]!a} port {target.port}"
-        if target not in announced.targets:
+        if not _is_announced(target, announced):
             yield f"ticket {peer.ticket} did not announce {where}"
         elif not _may_be_called(target, caller.addresses):
             yield f"{where} is no address and port of a listener"
+
+
+def _is_announced(target: Target, announced: Announced) -> bool:
+    """Return whether the member listens there, on the further ports as well; an order may leave those out."""
+    return any(target in (known, replace(known, further=())) for known in announced.targets)
 
 
 def _may_be_called(target: Target, own: frozenset[str]) -> bool:
@@ -156,7 +163,10 @@ def _may_be_called(target: Target, own: frozenset[str]) -> bool:
         return False
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return False
-    if not _FIRST_PORT <= target.port <= 65535 or address.is_multicast or address.is_unspecified:  # noqa: PLR2004
+    ports = (target.port, *target.further)
+    if len(target.further) > FURTHER_PORTS or not all(_FIRST_PORT <= port <= _LAST_PORT for port in ports):
+        return False
+    if address.is_multicast or address.is_unspecified:
         return False
     if address.is_loopback:
         return target.address in own

@@ -10,11 +10,13 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
-from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
+from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, MessageVersion, read_message, unpack
+from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.launch.by_hosts import Process, missing_ranks
+from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.formats.prose import listed
@@ -23,6 +25,7 @@ from ncclcheck.model.launch import Launch
 T = TypeVar("T")
 MOST_PER_PROCESS = 8  # tickets read per expected process: a counter that says more was tampered with
 MOST_SHOWN = 8
+_MOST_OF_BUILD = 60
 _RESTS = 4  # a look at each of thousands of keys is followed by a pause that is so many times as long
 
 # Whoever reaches the store can claim any numbers, and all ranks that are missing are counted
@@ -125,7 +128,7 @@ def _read_new(
         try:
             hello = read_message(data, Hello, SMALL_LIMIT_BYTES)
         except DecodeError as error:
-            refused[key_of[key]] = str(error)
+            refused[key_of[key]] = _another_build(data) or str(error)
             continue
         if max(hello.launch.world_size, hello.launch.nnodes) > _MOST_RANKS:
             refused[key_of[key]] = f"it claims a job of {hello.launch.world_size} processes"
@@ -134,6 +137,17 @@ def _read_new(
         else:
             hellos[key_of[key]] = hello
     return bool(found)
+
+
+def _another_build(data: bytes) -> str:
+    """Return which other ncclcheck wrote a hello that cannot be read; nothing where it is not known to be another."""
+    try:
+        build = decode(unpack(data, SMALL_LIMIT_BYTES), MessageVersion).tool_version
+    except DecodeError:
+        return ""
+    if not build or build == own_build():
+        return ""
+    return f"it is of ncclcheck {build[:_MOST_OF_BUILD]!r}, and node 0 runs {own_build()}"
 
 
 def processes_of(hellos: Mapping[int, Hello]) -> dict[int, Process]:

@@ -90,6 +90,7 @@ class Names(Struct, frozen=True, forbid_unknown_fields=True):
     fqdn: Fact[str]
     addresses: Fact[tuple[str, ...]]
     hanging: tuple[str, ...] = ()  # files that every look-up reads, and that hang when read
+    silent_servers: tuple[str, ...] = ()  # name servers of /etc/resolv.conf that answer no query
 
 
 class Software(Struct, frozen=True, forbid_unknown_fields=True):
@@ -275,6 +276,7 @@ MasterOutcome: TypeAlias = Literal[
     "torch-late",  # importing torch took longer than the time for it
     "torch-broken",  # torch cannot be imported on this node, so it cannot join anything
     "resolver-hangs",  # on this node looking up any name hangs, which torch's store does
+    "resolver-slow",  # node 0 serves, but a name server is silent, and torch's store waits for it with each node
     "loopback-down",  # the interface lo is down on node 0, which connects to its own store
     "lost",  # it answered, and then stopped answering
     "not-needed",  # one node only

@@ -180,6 +180,9 @@ class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host"
     detail: str = ""
     measured: Measured | None = None  # of kind latency, clock and bandwidth only
     listener: Literal["ncclcheck", "nccl"] = "ncclcheck"  # who listens there; "nccl": the real library
+    # Of listeners at that address whose ports are spread over ip_local_port_range, where not all of them answered
+    open_ports: tuple[int, ...] = ()
+    closed_ports: tuple[int, ...] = ()
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -282,6 +285,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
+    builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

@@ -1,16 +1,23 @@
-"""The interfaces of a node that other nodes could use, NCCL's own choice first."""
+"""The interfaces of a node that other nodes could use, NCCL's own choice first; and what Gloo binds."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from ncclcheck.model.fact import Missing
+from msgspec import Struct
+
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Interface, NodeFacts
+from ncclcheck.model.formats.addresses import names_this_machine
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.formats.same_object import SameObject
-from ncclcheck.nccl import socket_interface
+from ncclcheck.nccl import ifname, socket_interface
 from ncclcheck.nccl.prediction import MOST_NODES, chosen_interface, effective_environment
 
 MAX_CANDIDATES = 8
+MOST_OF_GLOO = 2  # addresses that are probed for Gloo beside those
+GLOO_IFNAME = "GLOO_SOCKET_IFNAME"
+_LISTED = 4
 
 
 def candidate_interfaces(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
@@ -70,3 +77,77 @@ def _usable_addresses(interface: Interface, *, ipv6_first: bool) -> list[str]:
 def _is_local_only(address: str) -> bool:
     lowered = address.lower()
     return lowered.startswith(("127.", "fe8", "fe9", "fea", "feb", "0.")) or lowered in {"::1", "::"}
+
+
+class Binding(Struct, frozen=True):
+    """(interface, address) that Gloo listens on; or `fault`, the sentence that says why that cannot work."""
+
+    places: tuple[tuple[str, str], ...] = ()
+    fault: str = ""
+
+
+def gloo_binding(facts: NodeFacts, value: str | None = None) -> Fact[Binding]:
+    """Return what Gloo binds here under the job's environment, or with GLOO_SOCKET_IFNAME=`value`.
+
+    A set list: the first address of each name, exactly. Unset: the first local address of the host name, else the
+    loopback address (torch/csrc/distributed/c10d/ProcessGroupGloo.cpp, createDefaultDevice).
+    """
+    if isinstance(facts.environment, Missing):
+        return facts.environment
+    if isinstance(facts.interfaces, Missing):
+        return facts.interfaces
+    setting = value if value is not None else facts.environment.get(GLOO_IFNAME)
+    names = ifname.parse_gloo(setting)
+    if names is None:
+        return _binding_by_host_name(facts)
+    first: dict[str, tuple[str, str]] = {}
+    for interface in facts.interfaces:
+        for address in interface.addresses:
+            first.setdefault(address.label or interface.name, (interface.name, _plain(address.address)))
+    for name in names:
+        if name not in first:
+            return Binding(fault=f"{GLOO_IFNAME}={setting}: no interface with an address is named {name!r}")
+    return _without_loopback(tuple(first[name] for name in names), f"{GLOO_IFNAME}={setting}")
+
+
+def gloo_addresses(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
+    """Return the (interface, address) that Gloo binds here and that another node could call; none where unknown."""
+    binding = gloo_binding(facts)
+    if isinstance(binding, Missing) or binding.fault:
+        return ()
+    return tuple(place for place in binding.places if not place[1].lower().startswith("fe80"))
+
+
+def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
+    if isinstance(facts.names, Missing):
+        return facts.names
+    name, addresses = facts.names.hostname, facts.names.addresses
+    if isinstance(addresses, Missing):
+        if addresses.missing not in {"absent", "error"}:
+            return addresses
+        told = "" if addresses.missing == "absent" else f" ({addresses.detail})"
+        return Binding(fault=f"the host name {name} does not resolve{told}, so Gloo falls back to 127.0.0.1")
+    interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
+    own = {
+        _plain(address.address): interface.name
+        for interface in reversed(interfaces)
+        for address in interface.addresses
+    }
+    local = [
+        _plain(entry) for entry in addresses if _plain(entry) in own or names_this_machine(_plain(entry))
+    ]
+    if not local:
+        means = listed(addresses, _LISTED)
+        return Binding(fault=f"the host name {name} means {means}, which is not an address of this node")
+    return _without_loopback(((own.get(local[0], "lo"), local[0]),), f"the host name {name}")
+
+
+def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:
+    for _, address in places:
+        if names_this_machine(address):
+            return Binding(places, f"{source} makes Gloo bind {address}, which no other node can reach")
+    return Binding(places)
+
+
+def _plain(address: str) -> str:
+    return address.partition("%")[0]

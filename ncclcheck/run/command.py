@@ -16,6 +16,7 @@ from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.exchange.trust.munge import trust_of
 from ncclcheck.facts.host.open_files import restore_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
+from ncclcheck.facts.network.name_servers import hasten_lookups, silent_servers
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
 from ncclcheck.measure.remaining import Standing
@@ -52,7 +53,10 @@ def run_command(
         return run_from_head(options, environ, say, show)
     clock = start_clock()
     told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
-    launch = _place(detect(told, options.flags, options.line), options)
+    detected = detect(told, options.flags, options.line)
+    if detected.most_node_ranks > 1 and relayed is None and silent_servers():
+        hasten_lookups()  # before the first one
+    launch = _place(detected, options)
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
     deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)

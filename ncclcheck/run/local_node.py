@@ -19,7 +19,7 @@ from ncclcheck.facts.section import FactsRequest
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterPath, NodeFacts, Route
 from ncclcheck.model.snapshot import Node
-from ncclcheck.nccl.candidates import candidate_interfaces
+from ncclcheck.nccl.candidates import MOST_OF_GLOO, candidate_interfaces, gloo_addresses
 from ncclcheck.run.context import Context
 from ncclcheck.timeouts import FACTS_DEADLINE_S, LOCAL_FACTS_S
 
@@ -56,11 +56,19 @@ def prepare(context: Context) -> Future[LocalNode]:
         facts = collect(request)
         listeners = Listeners()
         answer_latency(listeners.channels)
-        targets = listeners.open(candidate_interfaces(facts)) if context.launch.nnodes > 1 else ()
+        targets = listeners.open(_listened(facts)) if context.launch.nnodes > 1 else ()
         targets += _nccl_target(facts, targets, nccl)
         return LocalNode(facts, listeners, targets, library_of(facts.nccl, context.environ), nccl)
 
     return in_background(work, "facts")
+
+
+def _listened(facts: NodeFacts) -> tuple[tuple[str, str], ...]:
+    """Return where NCCL could listen, and where Gloo does, which may be another address of the same interface."""
+    candidates = candidate_interfaces(facts)
+    known = {address for _, address in candidates}
+    further = [place for place in gloo_addresses(facts) if place[1] not in known]
+    return (*candidates, *further[:MOST_OF_GLOO])
 
 
 def release(prepared: Future[LocalNode]) -> None:

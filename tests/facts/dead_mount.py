@@ -23,6 +23,12 @@ def mount_dead(folder: Path) -> None:
         raise OSError(ctypes.get_errno(), "mount")
 
 
+def stuck_threads() -> int:
+    """How many threads of this process are in an uninterruptible system call, which it could not end with."""
+    stats = [(task / "stat").read_text().rpartition(")")[2] for task in Path("/proc/self/task").iterdir()]
+    return sum(stat.split()[0] == "D" for stat in stats)
+
+
 def main() -> None:
     """Arguments: a folder, in which `below` is made and mounted, and where a path with a dead one below it begins."""
     root = Path(sys.argv[1])
@@ -33,7 +39,9 @@ def main() -> None:
     paths = read_paths((WantedPath(dead, "shared"), WantedPath(str(root / "data"), "data")))
     found = code.result(20.0)
     took = time.monotonic() - began
-    sys.stdout.write(json.dumps([took, *(json.loads(encode(part)) for part in (paths, found))]))
+    sys.stdout.write(
+        json.dumps([took, stuck_threads(), *(json.loads(encode(part)) for part in (paths, found))])
+    )
     sys.stdout.flush()
     os._exit(0)  # nothing that may touch the mount
 

@@ -30,7 +30,8 @@ def test_a_dead_mount_and_one_below_a_folder(tmp_path: Path) -> None:
     )  # fmt: skip
     if "mount" in told.stderr and "PermissionError" in told.stderr:
         pytest.skip("this container may not mount")
-    took, paths, code = json.loads(told.stdout)
+    took, stuck, paths, code = json.loads(told.stdout)
+    assert stuck == 0
     assert took < 5.6  # 4.5 s, and a moment in which processes die
     dead, above = paths
     assert dead["kind"]["missing"] == "timeout"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.model.fact import Missing
-from ncclcheck.nccl.candidates import candidate_interfaces
-from tests.fact_builders import docker0, interface, loopback
+from ncclcheck.nccl.candidates import candidate_interfaces, gloo_addresses
+from tests.fact_builders import docker0, interface, loopback, node_facts, some
 from tests.nccl.test_prediction import facts, unasked
 
 
@@ -40,3 +42,13 @@ def test_candidates_are_bounded_and_hardware_is_kept() -> None:
 
 def test_nothing_is_a_candidate_where_no_interface_is_known() -> None:
     assert candidate_interfaces(facts(interfaces=Missing("error", "no /proc"))) == ()
+
+
+def test_what_gloo_binds_that_another_node_could_call() -> None:
+    healthy = node_facts(0, 2)
+    names = replace(some(healthy.names), addresses=("10.67.0.1",))
+    eth0 = interface("eth0", "10.0.0.1/24", "10.67.0.1/24")
+    node = replace(healthy, names=names, interfaces=(loopback(), eth0), environment={})
+    assert gloo_addresses(node) == (("eth0", "10.67.0.1"),)
+    local = replace(node, names=replace(names, addresses=("127.0.1.1",)))
+    assert gloo_addresses(local) == ()

@@ -14,6 +14,7 @@ from ncclcheck.model.snapshot import Snapshot
 WARNING_US = 1_000_000.0
 INFO_US = 50_000.0
 _PAIR = 2
+_WHOLE_FROM = 1000  # three digits of a larger figure would be written with an exponent
 
 
 @check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, met=True)
@@ -117,5 +118,6 @@ def _way(deviation: Deviation) -> str:
 def _time(us: float) -> str:
     for unit, size in (("h", 3.6e9), ("s", 1e6), ("ms", 1e3)):
         if us >= size:
-            return f"{us / size:.3g} {unit}"
+            figure = us / size
+            return f"{figure:.3g} {unit}" if figure < _WHOLE_FROM else f"{figure:,.0f} {unit}"
     return f"{us:.0f} us"

@@ -23,7 +23,7 @@ _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
     ("loopback", "not-first-node"),
     ("port-in-use", "port-denied", "refused", "filtered", "no-route", "resolver-hangs", "loopback-down"),
     ("foreign", "other-key"),
-    ("lost", "answered", "serving", "not-needed"),
+    ("lost", "resolver-slow", "answered", "serving", "not-needed"),
 )
 
 _LAST_PORT = 65535

@@ -34,7 +34,8 @@ def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
             for sighting in sightings(snapshot)
             if sighting.path.name == name and first_address(sighting.path)
         ]
-        address = first_address(able[0].path) if able else None
+        bare = name.removeprefix("[").removesuffix("]")
+        address = bare if bare != name else first_address(able[0].path) if able else None
         others = f" ({named(sighting.host for sighting in able)} can: {address})" if able else ""
         yield master_finding(
             failing,
@@ -42,8 +43,10 @@ def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
             f"{verb(hosts, 'it waits', 'they wait')} for node 0 until the timeout",
             "an address",
             Fix(
-                "use the address of node 0, or a name that every node can resolve",
-                (f"getent ahosts {name}",),
+                f"write the address without brackets: {bare}"
+                if bare != name
+                else "use the address of node 0, or a name that every node can resolve",
+                () if bare != name else (f"getent ahosts {name}",),
                 {"MASTER_ADDR": address} if address else {},
             ),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import job_size, named, not_reported
+from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.authentication import Foreign
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
@@ -46,7 +47,7 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
         else:
             by_host.setdefault(refused.host, []).append(refused)
     if orders:
-        yield _not_followed(orders)
+        yield _not_followed(snapshot, orders)
     for host, messages in by_host.items():
         subjects = ", ".join(dict.fromkeys(message.subject for message in messages))
         yield Finding(
@@ -72,13 +73,21 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _not_followed(orders: list[Refused]) -> Finding:
+def _not_followed(snapshot: Snapshot, orders: list[Refused]) -> Finding:
     """Orders that nodes did not follow: their origin is whoever else can write into the store."""
     hosts = tuple(dict.fromkeys(order.host for order in orders))
+    subject = orders[0].subject.removeprefix(ORDER)
+    another_build = build_hint(snapshot, hosts)
+    summary = (
+        f"{named(hosts)} rejected an order of node 0 ({subject}): {orders[0].reason}; {another_build}"
+        if another_build
+        else f"{named(hosts)} rejected an order that node 0 did not send ({subject}): "
+        f"{orders[0].reason}; another program writes into the store of this run"
+    )
+    install = Fix("install the same ncclcheck on every node", (_install(snapshot),))
     return Finding(
         "error",
-        f"{named(hosts)} rejected an order that node 0 did not send ({orders[0].subject.removeprefix(ORDER)}): "
-        f"{orders[0].reason}; another program writes into the store of this run",
+        summary,
         hosts,
         tuple(
             Evidence(
@@ -90,7 +99,7 @@ def _not_followed(orders: list[Refused]) -> Finding:
             )
             for order in orders
         ),
-        (Fix("allow only the nodes of the job to connect to the master port"),),
+        (install if another_build else Fix("allow only the nodes of the job to connect to the master port"),),
     )
 
 

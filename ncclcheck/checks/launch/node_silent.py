@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import job_size, named, not_reported, verb
+from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
@@ -74,7 +75,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
     ranks = ", ".join(str(silent.node_rank) for silent in silents)
     waited_s = max(silent.waited_s for silent in silents)
     summary = (
-        f"{named(hosts)} (node rank {ranks}) {_PHASES[phase]} in {waited_s:.0f} s, "
+        f"{named(hosts)} (node rank {ranks}) {_PHASES[phase]}{f' in {waited_s:.0f} s' if waited_s >= 1 else ''}, "
         "so the job would wait for it until its timeout"
     )
     evidence = Evidence(hosts, "last word", why or "none", "an answer", f"this run, phase {phase!r}")
@@ -83,6 +84,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
         _launch_hint(snapshot),
         _callers_hint(snapshot, silents),
         _refusal_hint(snapshot, hosts),
+        build_hint(snapshot, hosts),
     ]
     said = "; ".join(hint for hint in hints if hint)
     return Finding(

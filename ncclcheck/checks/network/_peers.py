@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from ncclcheck.checks.hosts import named
+from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.network._reach import (
     Blame,
     blame,
@@ -18,14 +18,24 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Probe, ProbeOutcome, Snapshot
 
+_LISTED_PORTS = 6
 _LISTED = 16  # directions spelled out as evidence of one finding
 
 
-def peer_answers(snapshot: Snapshot, outcome: ProbeOutcome, what: str, fix: Fix) -> Iterator[Answer]:
-    """Yield findings for pairs whose both directions fail, at least one with `outcome`; `what` says what happens."""
+def peer_answers(
+    snapshot: Snapshot,
+    outcome: ProbeOutcome,
+    what: str,
+    fix: Fix,
+    tell: Callable[[Blame], Finding | None] = lambda _: None,
+) -> Iterator[Answer]:
+    """Yield findings for pairs whose both directions fail, at least one with `outcome`; `what` says what happens.
+
+    `tell` may know a better finding for an explanation.
+    """
     probed = directions(snapshot, "tcp")
     for explanation in blame(both_ways(probed, outcome), probed):
-        yield finding(explanation, what, fix)
+        yield tell(explanation) or finding(explanation, what, fix)
     if any(probe.outcome == outcome for probe in one_way(probed)):
         yield NotApplicable("only one direction fails: see peer-one-way")
     yield from _spare(snapshot, outcome, what)
@@ -36,11 +46,26 @@ def finding(explanation: Blame, what: str, fix: Fix, *, but: str = "") -> Findin
     """Return the finding for one explanation. `but` is added where the node works otherwise."""
     return Finding(
         "error",
-        f"{subject(explanation)}{but}: {what}",
+        f"{subject(explanation)}{_some_ports(explanation.directions)}{but}: {what}",
         explanation.hosts,
         evidence(explanation.directions),
         (fix,),
     )
+
+
+def _some_ports(probes: Sequence[Probe]) -> str:
+    """Return on which ports, where others of the same addresses answer; of many the lowest and the highest."""
+    if not all(probe.closed_ports for probe in probes):
+        return ""
+    closed = sorted({port for probe in probes for port in probe.closed_ports})
+    opened = sorted({port for probe in probes for port in probe.open_ports})
+    return f" on some ports: {_ports(closed)} {verb(closed, 'fails', 'fail')}, {_ports(opened)} answered"
+
+
+def _ports(ports: Sequence[int]) -> str:
+    if len(ports) > _LISTED_PORTS:
+        return f"{len(ports)} ports from {ports[0]} to {ports[-1]}"
+    return ", ".join(map(str, ports))
 
 
 def subject(explanation: Blame) -> str:

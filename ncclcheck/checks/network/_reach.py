@@ -55,7 +55,19 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
         known = worst.setdefault(pair, probe)
         if known is not probe and _badness(probe) < _badness(known):
             worst[pair] = probe
-    return tuple([_explained(worst[pair], worst) for pair in sorted(worst)])
+    routeless = without_route(snapshot)
+    return tuple([_explained(worst[pair], worst, routeless) for pair in sorted(worst)])
+
+
+@once_per_subject
+def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
+    """Return (host, peer) where the kernel of the host has no route to an address of the peer."""
+    return frozenset(
+        (node.host, route.purpose)
+        for node, routes in snapshot.known("routes")
+        for route in routes
+        if isinstance(route.source_address, Missing) and route.source_address.missing == "absent"
+    )
 
 
 def _to_the_ended(probe: Probe) -> Probe:
@@ -65,8 +77,18 @@ def _to_the_ended(probe: Probe) -> Probe:
     return replace(probe, outcome="error", detail="the node fell silent during the probes")
 
 
-def _explained(probe: Probe, probed: Mapping[tuple[str, str], Probe]) -> Probe:
-    """Return the probe; a lost answer counts as filtered unless the opposite direction is filtered too."""
+def _explained(
+    probe: Probe, probed: Mapping[tuple[str, str], Probe], routeless: Collection[tuple[str, str]]
+) -> Probe:
+    """Return the probe; a lost answer counts as filtered unless the opposite direction is filtered too.
+
+    A node without a route cannot answer either: what gets no answer for that is no firewall's.
+    """
+    if probe.outcome in ("filtered", "answer-lost") and (probe.to_host, probe.from_host) in routeless:
+        opposite = probed.get((probe.to_host, probe.from_host))
+        if opposite is not None and opposite.outcome == "no-route":
+            detail = f"{probe.detail}; {probe.to_host} has no route for its answers"
+            return replace(probe, outcome="no-route", detail=detail)
     if probe.outcome != "answer-lost":
         return probe
     opposite = probed.get((probe.to_host, probe.from_host))

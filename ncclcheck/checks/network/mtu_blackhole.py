@@ -12,6 +12,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
+_HEADERS = (20, 50, 80, 100, 150, 220, 300)  # that tunnels and VPNs take of a packet, or more
+_LEAST_MTU = 600
+
 
 @check(
     "NC214",
@@ -49,7 +52,6 @@ def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
     )
     known = [mtus[host] for host in hosts if host in mtus]
     listed = ", ".join(f"{place.host} {place.interface.mtu}" for place in known[:4])
-    name = known[0].name if known else "eth0"
     return Finding(
         "error",
         f"{subject(explanation)} with large packets: small messages arrive, large packets are lost (MTU: {listed}), "
@@ -68,16 +70,34 @@ def _finding(explanation: Blame, mtus: dict[str, Chosen]) -> Finding:
                 for place in known
             ),
         ),
-        (
-            Fix(
-                "lower the MTU of the nodes to what the path carries, or raise it on the switch ports between them",
-                (
-                    f"ip link set dev {name} mtu {_carried(known)}",
-                    f"ping -M do -s {_carried(known) - 28} ADDRESS   # must get an answer",
-                ),
-                risk="smaller packets cost some bandwidth",
-            ),
-        ),
+        (_fix(explanation, known),),
+    )
+
+
+def _fix(explanation: Blame, known: list[Chosen]) -> Fix:
+    name, first = known[0].name if known else "eth0", explanation.directions[0]
+    carried = _carried(known)
+    if all(
+        place.interface.mtu == carried for place in known
+    ):  # a tunnel on the way: how much it takes is not known
+        sizes = " ".join(
+            str(carried - headers - 28) for headers in _HEADERS if carried - headers > _LEAST_MTU
+        )
+        commands: tuple[str, ...] = (
+            f"for size in {sizes}; do ping -c 1 -W 1 -M do -s $size {first.address} >/dev/null && break; done; "
+            f"echo $((size + 28))   # on {first.from_host}: the MTU that the path carries",
+            f"sudo ip link set dev {name} mtu MTU   # that number, on all nodes",
+            "sudo sysctl -w net.ipv4.tcp_mtu_probing=1   # or on all nodes: TCP finds the size by itself",
+        )
+    else:
+        commands = (
+            f"sudo ip link set dev {name} mtu {carried}",
+            f"ping -M do -s {carried - 28} ADDRESS   # must get an answer",
+        )
+    return Fix(
+        "lower the MTU of the nodes to what the path carries, or raise it on the switch ports between them",
+        commands,
+        risk="smaller packets cost some bandwidth",
     )
 
 

@@ -29,7 +29,10 @@ _FIX = Fix(
     met=True,
 )
 def peer_filtered(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node gets an answer from every other node, on the interface that NCCL uses and on an ephemeral port.
+    """Every node gets an answer from every other node, on the interface that NCCL uses and on ephemeral ports.
+
+    Five ports of each node are tried, four of them spread over `net.ipv4.ip_local_port_range`, so that a firewall that
+    opens only a part of it is seen. With more than 64 nodes they are tried within the sample.
 
     ## Why it matters
     NCCL and Gloo listen on ports that the kernel picks. A firewall that allows only the master port lets the nodes

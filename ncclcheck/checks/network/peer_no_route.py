@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.network._peers import peer_answers
+from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.network._peers import evidence, peer_answers
+from ncclcheck.checks.network._reach import Blame, without_route
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Fix
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
     "add routes between the nodes on this network, or make NCCL use a network that all nodes share",
@@ -36,9 +38,39 @@ def peer_no_route(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     connect(2): ENETUNREACH, EHOSTUNREACH; RFC 1812 5.2.7.1.
     """
+    routeless = without_route(snapshot)
+
+    def tell(explanation: Blame) -> Finding | None:
+        lacking = [probe for probe in explanation.directions if (probe.from_host, probe.to_host) in routeless]
+        return _missing_route(lacking, explanation) if lacking else None
+
     yield from peer_answers(
         snapshot,
         "no-route",
         ("the kernel reports no route or an unreachable host, or a firewall sends that answer"),
         _FIX,
+        tell,
+    )
+
+
+def _missing_route(lacking: list[Probe], explanation: Blame) -> Finding:
+    """Say which nodes lack the route: they can neither connect nor answer, so the other direction fails with it."""
+    hosts = tuple(dict.fromkeys(probe.from_host for probe in lacking))
+    targets = tuple(dict.fromkeys(probe.to_host for probe in lacking))
+    first = lacking[0]
+    return Finding(
+        "error",
+        f"{named(hosts)} {verb(hosts, 'has', 'have')} no route to {named(targets)} ({first.address}): "
+        f"{verb(hosts, 'it', 'they')} can neither connect nor answer, so no connection between them works",
+        hosts,
+        evidence(explanation.directions),
+        (
+            Fix(
+                f"add a route to {first.address} on {named(hosts)}, or mend the subnet mask there",
+                (
+                    f"ip route get {first.address}   # on {first.from_host}",
+                    "ip -brief address   # is the prefix length that of the other nodes?",
+                ),
+            ),
+        ),
     )

@@ -10,8 +10,8 @@ from ncclcheck.model.finding import Fix
 from ncclcheck.model.snapshot import Snapshot
 
 _FIX = Fix(
-    "remove the rule that rejects TCP between the nodes, or the NAT between them",
-    ("sudo nft list ruleset | grep -n reject", "sudo iptables -S | grep REJECT"),
+    "remove the rule that rejects TCP between the nodes or limits their connections, or the NAT between them",
+    ("sudo nft list ruleset | grep -n 'reject\\|ct count'", "sudo iptables -S | grep 'REJECT\\|connlimit'"),
 )
 
 
@@ -39,6 +39,6 @@ def peer_refused(snapshot: Snapshot) -> Iterator[Answer]:
     yield from peer_answers(
         snapshot,
         "refused",
-        "connections are refused although the target listens, so a firewall rejects them",
+        "connections are refused although the target listens, so a firewall rejects them or limits how many there are",
         _FIX,
     )

@@ -76,6 +76,8 @@ def version_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 known.append((node.host, NOT_THERE))
             else:
                 yield NotKnown(f"{quantity.name}: {value}", (node.host,))
+        if quantity.name == "ncclcheck":  # two states of one version differ as well
+            known = [(host, snapshot.builds.get(host, version)) for host, version in known]
         comparison = compare(known)
         if comparison.differs:
             yield _finding(quantity, comparison)

@@ -65,7 +65,7 @@ def read_prefixed(
     if isinstance(program, Missing):
         raise UsageError(f"-- {words[0]}: a folder of PATH is on a mount that hangs: {program.detail}")
     if program is None:
-        raise UsageError(f"-- {words[0]}: there is no such command on this node (looked at PATH)")
+        raise UsageError(f"-- {words[0]}: {_why_no_program(words[0])}")
     environ = dict(environ)
     if "LC_CTYPE" in environ and b"LC_CTYPE" not in _names_at_start():
         del environ["LC_CTYPE"]  # Python's own, for a C locale (PEP 538)
@@ -76,6 +76,16 @@ def read_prefixed(
             raise
         line = CommandLine()
     return Prefixed(tuple(words), program, environ, line, inherited())
+
+
+def _why_no_program(word: str) -> str:
+    """Return why a word is no program, for people: a script that may not be executed is there all the same."""
+    if os.sep in word and within(USER_FILE_S, os.path.isdir, word) is True:
+        return "is a folder"
+    if os.sep in word and within(USER_FILE_S, os.path.exists, word) is True:
+        how = f"python {word}" if word.endswith(".py") else f"chmod +x {word}"
+        return f"is there, but not executable: {how}"
+    return "there is no such command on this node (looked at PATH)"
 
 
 def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:

@@ -54,8 +54,9 @@ def run_watched(given: Mapping[str, Any]) -> int:
     if given["preflight"]:
         become(_checked_first(given), ())
     mask = block_signals()  # before any thread: each would take them
-    clock, folder = start_clock(), _folder(given)
+    clock = start_clock()
     prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
+    folder = _folder(given)
     added = {} if given["as_is"] else added_settings(prefixed.environ, folder, torch_version())
     _say_start(given, folder, added)
     environ = {**prefixed.environ, **added}

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.first import Join
-from ncclcheck.exchange.join.master import MasterSearch, is_elsewhere, unanswered
+from ncclcheck.exchange.join.master import MasterSearch, is_elsewhere, slow_names, unanswered
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.facts.network.names import hanging_files, hangs_text
 from ncclcheck.model.fact import Missing
@@ -19,7 +19,8 @@ def join_at(
 ) -> tuple[Store | Missing, MasterPath]:
     """Return the store that `join` finds at the end of the path; where it is none, the path's outcome says so.
 
-    What is silent at first gets the rest of the time only if node 0 does not say by datagram that it is elsewhere.
+    What is silent at first gets the rest of the time only if node 0 does not say by datagram that it is elsewhere; and
+    more of it where a name server of either node is silent, since torch's store waits for that.
     """
     hanging = hanging_files() if search.trust.key is None else ()
     if hanging:
@@ -28,7 +29,11 @@ def join_at(
     store = join(way.name, way.port, deadline.within(timeouts.STORE_SILENT_S))
     if isinstance(store, Missing) and store.missing != "denied":
         way, is_over = is_elsewhere(search, way)
-        store = store if is_over else join(way.name, way.port, deadline)
+        slow = slow_names(search, way)
+        rest = deadline.whole.within(timeouts.STORE_SLOW_NAMES_S) if slow else deadline
+        store = store if is_over else join(way.name, way.port, rest)
+        if isinstance(store, Missing) and slow and not is_over:
+            return store, replace(way, outcome="resolver-slow", detail=slow)
     if not isinstance(store, Missing):
         return store, way
     if store.missing == "denied":

@@ -53,6 +53,7 @@ class KnockReply(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
     `answers_lost`: connection requests of the node arrived there, and its answers to them did not come back.
     `relay`: it is not node 0 that replies, but a node that has joined it, at the address `serves_at`.
+    `silent_servers`: name servers of node 0 that do not answer, for which its store waits with each node.
     """
 
     protocol: str
@@ -62,6 +63,7 @@ class KnockReply(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     relay: bool = False
     serves_at: str = ""
     has_failed: bool = False
+    silent_servers: tuple[str, ...] = ()
 
 
 PROTOCOL = "ncclcheck-knock-1"
@@ -94,6 +96,7 @@ class KnockListener:
         self.serving = False
         self.given_up = ""
         self.has_failed = False
+        self.silent_servers: tuple[str, ...] = ()
         self._sockets: list[socket.socket] = []
         # Who will knock, and on which of our addresses, is not known before: as with the store itself.
         for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104
@@ -168,6 +171,7 @@ class KnockListener:
                 relay=bool(self._relays_for),
                 serves_at=self._relays_for,
                 has_failed=self.has_failed,
+                silent_servers=self.silent_servers,
             )
             is_news = self._keep(message, sender[0], is_lost=is_lost)
             with contextlib.suppress(OSError):

@@ -23,6 +23,7 @@ from ncclcheck.exchange.join.knock import (
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
 from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
@@ -30,6 +31,8 @@ from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
+
+_MOST_SERVERS = 3
 
 
 class MasterSearch(Struct, frozen=True):
@@ -49,8 +52,12 @@ def resolve_master(name: str, deadline: Deadline, say: Callable[[str], None]) ->
     was_told = False
     while True:
         addresses = resolve(name, max(patience.left(), 0.5))
-        if not isinstance(addresses, Missing) or patience.passed:
+        if not isinstance(addresses, Missing):
             return addresses
+        if patience.passed:
+            silent = silent_servers() if addresses.missing != "absent" else ()
+            why = f"{addresses.detail}; {servers_text(silent)} gave no answer"
+            return replace(addresses, detail=why) if silent else addresses
         if not was_told:
             left_s = f"{patience.left():.0f} s"
             say(f"the master's name does not resolve ({addresses.detail}); trying for {left_s}")
@@ -272,6 +279,30 @@ def _reply(search: MasterSearch, way: MasterPath) -> KnockReply | None:
 def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
     """Return the path to what accepts connections and does not answer as a store: "lost" or "foreign"."""
     return unjoined(way, why, is_alive=_reply(search, way) is not None)
+
+
+def slow_names(search: MasterSearch, way: MasterPath) -> str:
+    """Return why torch's store takes long although node 0 itself serves it there: a silent name server; else nothing.
+
+    Node 0's word is an unproven datagram: it only keeps from accusing what answers, or from ending too early.
+    """
+    reply = _reply(search, way)
+    if reply is None or not reply.serving or search.trust.key is not None:
+        return ""
+    theirs = tuple(server for server in reply.silent_servers[:_MOST_SERVERS] if _is_server(server))
+    silent = {"this node": silent_servers(), "node 0": theirs}
+    told = [f"{servers_text(servers)} of {whose}" for whose, servers in silent.items() if servers]
+    if not told:
+        return ""
+    return f"{' and '.join(told)} gave no answer, and torch's store, which node 0 serves there, waits for it"
+
+
+def _is_server(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
 
 
 def is_elsewhere(search: MasterSearch, way: MasterPath) -> tuple[MasterPath, bool]:

@@ -17,7 +17,8 @@ def called_by_each(peers: Sequence[Peer], pairs: Iterable[tuple[int, int]]) -> d
     called: dict[int, list[Peer]] = {peer.ticket: [] for peer in peers}
     callers: Counter[int] = Counter()
     for source, target in pairs:
-        called[peers[source].ticket].append(peers[target].for_caller(callers[target]))
+        found = called[peers[source].ticket]
+        found.append(peers[target].for_caller(callers[target], len(found)))
         callers[target] += 1
     return {ticket: tuple(found) for ticket, found in called.items()}
 

@@ -27,6 +27,14 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.probe.channels import Channels
 from ncclcheck.exchange.probe.dial import outcome_of
+from ncclcheck.exchange.probe.further_ports import (
+    FURTHER_AT_ONCE,
+    FURTHER_PEERS,
+    Dialled,
+    dial_ports,
+    listen_further,
+    with_further,
+)
 from ncclcheck.exchange.probe.greeting import (
     LINE_BYTES,
     Heard,
@@ -50,13 +58,17 @@ _LOOK_RESTS = 30  # a look is followed by a pause that is so many times as long
 
 
 class Target(Struct, frozen=True, forbid_unknown_fields=True):
-    """A listener of a node. Kind "nccl" is the one that the real library opened: `room` callers can wait there."""
+    """A listener of a node. Kind "nccl" is the one that the real library opened: `room` callers can wait there.
+
+    `further`: more ports at the same address, which accept connections and say nothing.
+    """
 
     interface: str
     address: str
     port: int
     kind: Literal["ours", "nccl"] = "ours"
     room: int = 0
+    further: tuple[int, ...] = ()
 
 
 class Peer(Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,10 +88,17 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         """Return the listener of the real library; None where there is none."""
         return next((target for target in self.targets if target.kind == "nccl"), None)
 
-    def for_caller(self, number: int) -> Peer:
-        """Return the peer as that one of its callers, from 0, is to probe it: NCCL's listener holds only so many."""
+    def for_caller(self, number: int, called: int) -> Peer:
+        """Return the peer as that one of its callers, from 0, is to probe it, which calls so many before it.
+
+        NCCL's listener holds only so many. The further ports are for the first ones: of thousands of nodes each has
+        several neighbours in the sample.
+        """
         has_room = self.nccl is None or number < self.nccl.room
-        return self if has_room else replace(self, targets=self.own)
+        peer = self if has_room else replace(self, targets=self.own)
+        if max(number, called) < FURTHER_PEERS:
+            return peer
+        return replace(peer, targets=tuple(replace(target, further=()) for target in peer.targets))
 
 
 class Listeners:
@@ -148,7 +167,12 @@ class Listeners:
                 server = await asyncio.start_server(self._answer, address, 0, limit=LINE_BYTES)
                 self._servers.append(server)
                 targets.append(Target(interface, address, server.sockets[0].getsockname()[1]))
-        self._watching = self._loop.create_task(self._watch(frozenset(target.port for target in targets)))
+        if targets:
+            further, ports = await listen_further(targets[0].address, self._answer)
+            self._servers += further
+            targets[0] = replace(targets[0], further=ports)
+        watched = frozenset(port for target in targets for port in (target.port, *target.further))
+        self._watching = self._loop.create_task(self._watch(watched))
         return tuple(targets)
 
     async def _watch(self, ports: frozenset[int]) -> None:
@@ -200,6 +224,8 @@ def probe_peers(
 ) -> tuple[Probe, ...]:
     """Return one "tcp" probe and, where that passed, one "mtu" probe per listener of each peer.
 
+    Another "tcp" probe says where not all further ports of a listener that was reached answer.
+
     Each peer's first listener first: that is NCCL's own interface. What has no outcome by the deadline is an "error".
     NCCL's own listener is probed where ours at the same address was reached, and where there is none of ours.
     """
@@ -209,25 +235,35 @@ def probe_peers(
     late = f"no outcome within {deadline_s:.0f} s"
 
     async def all_of_them() -> list[list[Probe]]:
-        gate = asyncio.Semaphore(AT_ONCE)
+        gate, further_gate = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(FURTHER_AT_ONCE)
         caller = _Caller(host, own_addresses, ProbeGreeting(nonce, ticket), gate)
         tasks: list[asyncio.Task[list[Probe]]] = []
         of_ours: dict[tuple[int, str], asyncio.Task[list[Probe]]] = {}
+        further: dict[asyncio.Task[list[Probe]], asyncio.Task[Dialled]] = {}
         for peer, target in calls:
             place = peer.ticket, target.address
             if target.kind == "ours":
                 of_ours[place] = asyncio.create_task(_probe(caller, peer, target))
                 tasks.append(of_ours[place])
+                if target.further and target.address not in own_addresses:
+                    dialling = dial_ports(target.address, target.further, further_gate)
+                    further[of_ours[place]] = asyncio.create_task(dialling)
             else:
                 tasks.append(asyncio.create_task(_probe_nccl(caller, peer, target, of_ours.get(place))))
-        _, pending = await asyncio.wait(tasks, timeout=deadline_s)
+        _, pending = await asyncio.wait((*tasks, *further.values()), timeout=deadline_s)
         for task in pending:
             task.cancel()
         await asyncio.gather(*pending, return_exceptions=True)
-        return [
+        probed = [
             [replace(_blank(host, *call), detail=late)] if task in pending else task.result()
             for task, call in zip(tasks, calls, strict=True)
         ]
+        for number, task in enumerate(tasks):
+            dialled = further.get(task)
+            if dialled is not None and dialled not in pending:
+                first, *rest = probed[number]
+                probed[number] = [*with_further(first, dialled.result()), *rest]
+        return probed
 
     return tuple(probe for probes in asyncio.run(all_of_them()) for probe in probes) if calls else ()
 

@@ -48,7 +48,10 @@ def plan_ring(
     failed = {
         (probe.from_host, probe.to_host, probe.address)
         for probe in reach
-        if probe.kind in ("tcp", "mtu") and probe.outcome != "ok" and probe.listener == "ncclcheck"
+        if probe.kind in ("tcp", "mtu")
+        and probe.outcome != "ok"
+        and probe.listener == "ncclcheck"
+        and not probe.closed_ports
     }
     ways = {
         (network, place, partner): (

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, start
+from ncclcheck.facts.network.name_servers import silent_servers
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
@@ -31,6 +32,7 @@ def read_names(deadline_s: float = timeouts.NAMES_S) -> Names:
         addresses=addresses.result(end - time.monotonic()),
         fqdn=fqdn.result(end - time.monotonic()),
         hanging=hanging,
+        silent_servers=silent_servers(),
     )
 
 

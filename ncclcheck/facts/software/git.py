@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from ncclcheck.facts.child import run_child
 from ncclcheck.model.fact import Fact, Missing
+
+# Not even whether the path is a folder is looked at in this process: on a dead mount it could not end any more
+_IN_ITS_FOLDER = (
+    'folder=$1; shift; [ -d "$folder" ] || folder=$(dirname -- "$(readlink -f -- "$folder")"); '
+    'exec git -C "$folder" "$@"'
+)
+_NO_COMMAND = 127  # of a shell
 
 
 def read_git(path: str, deadline_s: float) -> tuple[Fact[str], Fact[bool]]:
@@ -15,12 +21,15 @@ def read_git(path: str, deadline_s: float) -> tuple[Fact[str], Fact[bool]]:
     Nothing is written (no index refresh) and no program of the repository's configuration is started for a file
     watcher. A repository of another user is read all the same (safe.directory): jobs often run as someone else.
     """
-    folder = path if Path(path).is_dir() else str(Path(path).resolve().parent)
-    git = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-C", folder]
+    git = ["-c", "safe.directory=*", "-c", "core.fsmonitor=false"]
     status = ["status", "--porcelain=v2", "--branch", "--untracked-files=no"]
-    answer = run_child([*git, *status], deadline_s=deadline_s, env=_environment())
+    shell = ["sh", "-c", _IN_ITS_FOLDER, "sh", path]
+    answer = run_child([*shell, *git, *status], deadline_s=deadline_s, env=_environment())
     if isinstance(answer, Missing):
         return answer, answer
+    if answer.returncode == _NO_COMMAND:
+        missing = Missing("absent", "git: No such file or directory")
+        return missing, missing
     if answer.returncode != 0:
         missing = why_refused(answer.stderr.decode("utf-8", "replace").strip())
         return missing, missing

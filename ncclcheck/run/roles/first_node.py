@@ -17,11 +17,13 @@ from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
 from ncclcheck.exchange.join.verdict import Given, serve_verdict
 from ncclcheck.exchange.node_report import ReportReader, leave_common
+from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import first_line, store_of_ranks, within_process
 from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
+from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
@@ -49,6 +51,8 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
         else KnockListener(launch.master_port, launch.job_id, launch.most_node_ranks, context.trust)
     )
     is_second = False
+    if knocks is not None:
+        knocks.silent_servers = silent_servers()
     try:
         store, way = _opened(context, knocks, deadline)
         local = local_node(context, prepared)
@@ -115,6 +119,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     server = None if context.is_alone or context.trust.key else serve_verdict(recording, nonce.hex())
     session.state.reports = EarlyReports(ReportReader(leave_common(recording, local.facts)))
     draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
+    recording.set(keys.BUILD, own_build().encode())
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
     timeout_s = context.options.join_timeout_s
@@ -124,6 +129,8 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     if isinstance(participant, Missing):
         if server is not None:
             server.close()
+        if not is_second:
+            session.state.snapshot = _out_of_touch(session, local, way, participant)
         return is_second
     is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_this_machine(
         way.name
@@ -153,6 +160,10 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
 
 def _out_of_touch(session: Session, local: LocalNode, way: MasterPath, why: Missing) -> Snapshot:
     """Return what node 0 reports that lost its own store, and with it all nodes: itself, and that it cannot tell."""
+    silent = () if session.context.trust.key is not None else silent_servers()
     lost = replace(way, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
+    if silent:
+        waits = f"{servers_text(silent)} of this node gave no answer, and torch's store waits for it with each node"
+        lost = replace(way, outcome="resolver-slow", detail=waits)
     node = own_node(session.context, replace(local, facts=with_master(local.facts, lost)))
     return replace(session.snapshot, nodes=(node,))

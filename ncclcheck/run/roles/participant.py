@@ -15,6 +15,7 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import find_master, give_up, is_elsewhere, unmarked
 from ncclcheck.exchange.join.relay import listen_for_others
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES
+from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import decode
@@ -35,6 +36,8 @@ from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.join import arrive
 from ncclcheck.run.vouching import belongs_to_verdict, with_vouching
 from ncclcheck.timeouts import LEFT_PORT_S, MASTER_CONFIRMED_S, STORE_ANSWERS_S
+
+_MOST_OF_BUILD = 60
 
 
 def as_participant(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
@@ -93,7 +96,16 @@ def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, Mas
         )
     if isinstance(serving, Missing):
         return serving, unmarked(search_of(context), way, serving)
+    _tell_of_another_build(context, store)
     return arrive(context, store, serving), way
+
+
+def _tell_of_another_build(context: Context, store: Store) -> None:
+    """Say on standard error where node 0 runs another ncclcheck: what goes wrong later may come of that alone."""
+    build = store.get(keys.BUILD)
+    theirs = "an older ncclcheck" if isinstance(build, Missing) else f"ncclcheck {build[:_MOST_OF_BUILD]!a}"
+    if isinstance(build, Missing) or build != own_build().encode():
+        context.say(f"node 0 runs {theirs}, and this node {own_build()}: install the same on every node")
 
 
 def alone(context: Context, prepared: Future[LocalNode], way: MasterPath) -> Snapshot:

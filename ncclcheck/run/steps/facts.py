@@ -106,6 +106,7 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
         refused=tuple(reading.refused),
         unanswered_callers=session.snapshot.unanswered_callers,
         contested=(*ghosts, *replaced),
+        builds=session.snapshot.builds,
     )
 
 

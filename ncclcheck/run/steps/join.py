@@ -11,7 +11,8 @@ from ncclcheck.checks.registry import all_checks
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.gather import gather_hellos
 from ncclcheck.exchange.join.place import machine_digest, placed_by_arrival
-from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, Hello
+from ncclcheck.exchange.messages import SCHEMA, Hello
+from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.roster import placed, silent_nodes, silent_ranks
 from ncclcheck.exchange.store import keys
@@ -24,6 +25,8 @@ from ncclcheck.run.context import Context
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Participant, Step
 from ncclcheck.timeouts import JOIN_TIMEOUT_S
+
+_MOST_OF_BUILD = 60  # characters that are kept: anybody may say hello
 
 # A participant
 
@@ -39,7 +42,7 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     if isinstance(launch, Missing):
         return launch
     run, reads = digest_of(nonce), context.options.wants_documents
-    hello = Hello(SCHEMA, TOOL_VERSION, context.host, launch, run, reads, machine_digest())
+    hello = Hello(SCHEMA, own_build(), context.host, launch, run, reads, machine_digest())
     failed = store.set_document(keys.hello(ticket), encode(hello))
     return failed or Participant(
         replace(context, launch=launch), store, ticket, context.trust.nonce_of_probes(nonce)
@@ -71,7 +74,9 @@ def _lead(session: Session) -> Snapshot:
     names = joining.names()
     named = tuple(replace(node, host=names.get(node.node_rank, node.host)) for node in silent)
     callers = tuple(sorted(half_open({launch.master_port}))) if silent else ()
-    return replace(session.snapshot, silent=named, unanswered_callers=callers)
+    builds = {hello.host: hello.tool_version[:_MOST_OF_BUILD] for hello in state.arrivals.hellos.values()}
+    different = builds if len(set(builds.values())) > 1 else {}
+    return replace(session.snapshot, silent=named, unanswered_callers=callers, builds=different)
 
 
 JOIN: Step[None, None] = Step("join", JOIN_TIMEOUT_S, applies=lambda _: True, lead=_lead)

@@ -19,12 +19,12 @@ from ncclcheck.measure.links.schedule import plan_pairs
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import Route
 from ncclcheck.model.snapshot import Coverage, Node, Probe, Snapshot
-from ncclcheck.nccl.candidates import MAX_CANDIDATES
+from ncclcheck.nccl.candidates import MAX_CANDIDATES, MOST_OF_GLOO
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import ANSWER_S, REACH_S
 
-MOST_TARGETS = MAX_CANDIDATES + 1  # ours, and NCCL's own
+MOST_TARGETS = MAX_CANDIDATES + MOST_OF_GLOO + 1  # ours, and NCCL's own
 _MOST_PEERS = 1 << 17
 
 

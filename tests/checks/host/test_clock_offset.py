@@ -67,3 +67,8 @@ def test_what_was_not_measured_is_not_passed() -> None:
         "unknown",
         "node03: the clock was not compared with the others",
     )
+
+
+def test_large_figures_are_written_without_an_exponent() -> None:
+    assert "499,000 h apart" in finding("clock-offset", clocks(2, node02=499_000 * 3.6e9)).summary
+    assert "3,599 s ahead of" in finding("clock-offset", clocks(3, node02=3599e6)).summary

@@ -21,6 +21,14 @@ def test_those_who_cannot_resolve_it_are_named_and_those_who_can_help() -> None:
     assert found.fixes[0].env == {"MASTER_ADDR": "10.0.0.1"}
 
 
+def test_an_address_in_brackets_is_no_name() -> None:
+    missing = Missing("absent", "[fd66::1]: Name or service not known")
+    broken = with_master(cluster(4), "node03", "unresolvable", name="[fd66::1]", addresses=missing)
+    (fix,) = finding("master-unresolvable", broken).fixes
+    assert fix.text == "write the address without brackets: fd66::1"
+    assert fix.env == {"MASTER_ADDR": "fd66::1"}
+
+
 def test_all_who_cannot_are_one_finding() -> None:
     broken = cluster(4)
     for host in ("node02", "node03", "node04"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
-from tests.builders import cluster, into, out_of, with_outcome, without
+from tests.builders import cluster, into, out_of, with_facts, with_outcome, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import some
 from tests.probe_builders import both_ways
@@ -21,7 +21,18 @@ def test_the_pair_is_named_with_its_mtu_and_what_to_set() -> None:
     assert (found.severity, found.hosts) == ("error", ("node02", "node04"))
     assert "node02 and node04 cannot connect to each other on eth0 with large packets" in found.summary
     assert "node02 9000, node04 9000" in found.summary
-    assert found.fixes[0].commands[0] == "ip link set dev eth0 mtu 1500"
+    assert found.fixes[0].commands[0] == "sudo ip link set dev eth0 mtu 1500"
+
+
+def test_below_the_mtu_of_ethernet_the_size_has_to_be_found() -> None:
+    broken = with_outcome(cluster(4), "stalled", both_ways("node02", "node04"), kind="mtu")
+    for node in broken.nodes:
+        eth0 = tuple(replace(one, mtu=1500) for one in some(node.facts.interfaces))
+        broken = with_facts(broken, node.host, interfaces=eth0)
+    (search, setting, probing) = finding("mtu-blackhole", broken).fixes[0].commands
+    assert search.startswith("for size in 1452 1422 1392 1372 ")
+    assert "mtu MTU" in setting
+    assert "tcp_mtu_probing=1" in probing
 
 
 def test_one_direction_is_named_as_one() -> None:

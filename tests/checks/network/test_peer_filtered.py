@@ -68,3 +68,28 @@ def test_a_planned_pair_without_a_probe_is_not_known() -> None:
     )
     result = run(SLUG, replace(healthy, probes=fewer))
     assert (result.outcome, result.reason) == ("unknown", "node01: no tcp probe to node03")
+
+
+def test_ports_that_answer_beside_closed_ones_are_named() -> None:
+    healthy = cluster(3)
+    broken = with_outcome(healthy, OUTCOME, both_ways("node01", "node03"))
+    probes = tuple(
+        replace(probe, open_ports=(33000, 38597), closed_ports=(46811, 53090))
+        if probe.outcome == OUTCOME
+        else probe
+        for probe in some(broken.probes)
+    )
+    found = finding(SLUG, replace(broken, probes=probes))
+    assert "on some ports: 46811, 53090 fail, 33000, 38597 answered" in found.summary
+    assert run(SLUG, replace(broken, probes=probes)).outcome == "found"
+
+
+def test_many_ports_are_counted() -> None:
+    healthy = cluster(3)
+    broken = with_outcome(healthy, OUTCOME, both_ways("node01", "node03"))
+    closed = tuple(range(40001, 40010))
+    probes = tuple(
+        replace(probe, open_ports=(33000,), closed_ports=closed) if probe.outcome == OUTCOME else probe
+        for probe in some(broken.probes)
+    )
+    assert "9 ports from 40001 to 40009" in finding(SLUG, replace(broken, probes=probes)).summary

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import Route
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
-from tests.builders import cluster, into, out_of, with_outcome, without
+from tests.builders import cluster, into, out_of, with_facts, with_outcome, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import some
 from tests.probe_builders import both_ways
@@ -68,3 +69,23 @@ def test_a_planned_pair_without_a_probe_is_not_known() -> None:
     )
     result = run(SLUG, replace(healthy, probes=fewer))
     assert (result.outcome, result.reason) == ("unknown", "node01: no tcp probe to node03")
+
+
+def test_a_node_without_the_route_is_the_only_one_named_and_no_firewall_is_blamed() -> None:
+    snapshot = with_outcome(cluster(3), OUTCOME, [("node03", "node02")])
+    snapshot = with_outcome(snapshot, "filtered", [("node02", "node03")])
+    none = Missing("absent", "no route to 10.0.0.2: Network is unreachable")
+    snapshot = with_facts(snapshot, "node03", routes=(Route("10.0.0.2", "node02", none, none),))
+    found = finding(SLUG, snapshot)
+    assert found.hosts == ("node03",)
+    assert found.summary.startswith("node03 has no route to node02")
+    assert "node03 has no route for its answers" in " ".join(piece.observed for piece in found.evidence)
+    assert not run("peer-filtered", snapshot).findings
+    assert not run("peer-one-way", snapshot).findings
+
+
+def test_where_the_kernel_has_a_route_a_firewall_may_be_the_cause_of_both() -> None:
+    snapshot = with_outcome(cluster(3), OUTCOME, [("node03", "node02")])
+    snapshot = with_outcome(snapshot, "filtered", [("node02", "node03")])
+    assert run("peer-filtered", snapshot).findings
+    assert set(finding(SLUG, snapshot).hosts) == {"node02", "node03"}

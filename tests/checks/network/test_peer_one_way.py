@@ -61,3 +61,10 @@ def test_a_node_whose_process_ended_meanwhile_refuses_nobody() -> None:
     assert result.findings == ()
     assert result.outcome == "unknown"
     assert run("peer-refused", ended).findings == ()
+
+
+def test_a_node_behind_nat_has_no_rule_to_be_found() -> None:
+    found = finding("peer-one-way", with_outcome(cluster(3), "no-route", into(cluster(3), "node03")))
+    assert "NAT" in found.summary
+    assert "masquerade" in found.fixes[0].commands[1]
+    assert "no-route in" not in found.summary

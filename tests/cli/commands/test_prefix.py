@@ -120,6 +120,9 @@ def test_the_port_of_the_check_can_be_bound_at_once(tmp_path: Path) -> None:
     ("words", "sentence"),
     [
         (["--", "no-such-command"], "-- no-such-command: there is no such command on this node"),
+        (["--", "./train.py"], "-- ./train.py: is there, but not executable: python ./train.py"),
+        (["--", "./train.sh"], "-- ./train.sh: is there, but not executable: chmod +x ./train.sh"),
+        (["--", "./runs"], "-- ./runs: is a folder"),
         (["--"], "nothing follows '--'"),
         (
             ["torchrun", "train.py"],
@@ -135,6 +138,9 @@ def test_what_cannot_be_is_refused_before_anything_runs(
     words: list[str], sentence: str, tmp_path: Path
 ) -> None:
     run = saved_run(tmp_path / "run.json", cluster(2))
+    (tmp_path / "train.py").touch()
+    (tmp_path / "train.sh").touch()
+    (tmp_path / "runs").mkdir()
     done = ncclcheck("preflight", *(word.replace("{run}", run) for word in words), cwd=tmp_path)
     assert sentence in refused(done)
 

@@ -211,6 +211,11 @@ def test_a_job_is_needed_and_only_one() -> None:
     assert "no such command" in refused(ncclcheck("watch", "--", "no-such-command-here"))
 
 
+def test_a_command_that_is_not_there_leaves_no_folder(tmp_path: Path) -> None:
+    refused(ncclcheck("watch", "--", "no-such-command-here", environ={"TMPDIR": str(tmp_path)}))
+    assert list(tmp_path.glob("ncclcheck-watch-*")) == []
+
+
 @pytest.mark.parametrize(
     "words",
     [

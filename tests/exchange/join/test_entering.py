@@ -46,7 +46,7 @@ def entered(listener: KnockListener, joins: Joins) -> tuple[Store | Missing, Mas
     port = listener._port
     place = replace(launch(1, 2), master_addr="127.0.0.1", master_port=port)
     way = MasterPath("127.0.0.1", port, ("127.0.0.1",), False, SILENT, SILENT, "answered")
-    return join_at(way, MasterSearch(place, "node02", frozenset(), "job"), joins, Deadline(12.0))
+    return join_at(way, MasterSearch(place, "node02", frozenset(), "job"), joins, Deadline(60.0).within(12.0))
 
 
 def test_a_store_that_answers_is_joined_at_once(listener: KnockListener) -> None:
@@ -92,3 +92,15 @@ def test_a_resolver_that_hangs_is_told_before_anything_is_tried(
     assert isinstance(found, Missing)
     assert way.outcome == "resolver-hangs"
     assert "/etc/hosts" in way.detail
+
+
+def test_a_silent_name_server_gives_it_more_time_and_is_the_cause_where_that_is_not_enough(
+    listener: KnockListener,
+) -> None:
+    listener.serving, listener.silent_servers = True, ("10.0.0.77", "no\x1baddress")
+    joins = Joins(SILENT, SILENT)
+    found, way = entered(listener, joins)
+    assert isinstance(found, Missing)
+    assert way.outcome == "resolver-slow"
+    assert way.detail.startswith("the name server 10.0.0.77 of node 0 gave no answer")
+    assert joins.given[1] > timeouts.STORE_ANSWERS_S

@@ -197,3 +197,17 @@ def test_what_was_announced_once_does_not_change(store: Store, announcements: An
 )
 def test_what_node_0_never_asks_for_is_refused(order: object, announcements: Announcements) -> None:
     assert reasons(order, announcements) != []
+
+
+def test_further_ports_are_called_only_where_they_were_announced(store: Store) -> None:
+    spread = Target("eth0", "10.0.0.2", 40000, further=(41000, 50000))
+    for ticket in (1, 2):
+        announce_self(store, ticket, node_facts(ticket - 1, 3), (spread,))
+    known = Announcements(store)
+
+    def faults_of(*further: int) -> list[str]:
+        peer = Peer(2, "node02", (replace(spread, further=further),))
+        return reasons(ReachOrder((peer,), {"1": (2,)}, 5.0), known)
+
+    assert faults_of(41000, 50000) == faults_of() == []
+    assert any("did not announce" in reason for reason in faults_of(41000, 22000))
