@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKn
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC830", "mesh-placement", "Groups that talk in every layer stay inside nodes", needs=("mesh",))
+@check("NC830", "mesh-placement", "Groups that communicate in every layer stay inside nodes", needs=("mesh",))
 def mesh_placement(snapshot: Snapshot) -> Iterator[Answer]:
     """No group of tensor or expert parallelism spans more nodes than it has to, by the order of `--mesh`.
 

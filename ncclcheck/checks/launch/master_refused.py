@@ -57,7 +57,7 @@ def _not_served(seen: tuple[Sighting, ...]) -> Finding:
         f"{named(hosts_of(seen))} got connection refused from {seen[0].target}, because node 0 does not serve there: "
         f"it says that {why}",
         "accepted",
-        Fix("mend what node 0 says, and read its own report"),
+        Fix("fix what node 0 reports"),
     )
 
 
@@ -67,7 +67,7 @@ def _absent(seen: tuple[Sighting, ...]) -> Finding:
     found = master_finding(
         seen,
         f"node 0 is not there: {named(hosts_of(seen))} got connection refused from {seen[0].target} until the end, "
-        "datagrams to that port are refused too, and node 0 is heard nowhere else: its process was not started or "
+        "datagrams to that port are refused too, and node 0 answers nowhere else: its process was not started or "
         "has ended, MASTER_ADDR names another machine, or a firewall there rejects everything",
         "accepted",
         Fix(
