@@ -24,8 +24,8 @@ def mesh_placement(snapshot: Snapshot) -> Iterator[Answer]:
     is no error anywhere, only a slow job.
 
     ## How to fix
-    Use the order that the finding prints: the dimension that talks most varies fastest, which in torch's DeviceMesh is
-    the last one, and in Megatron-LM's `order` the first.
+    Use the order that the finding prints: the dimension that communicates most varies fastest, which in torch's
+    DeviceMesh is the last one, and in Megatron-LM's `order` the first.
 
     ## Source
     Arithmetic: the groups are those of torch's DeviceMesh and of Megatron-LM's RankGenerator. Named are groups of tp,

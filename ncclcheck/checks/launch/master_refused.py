@@ -20,7 +20,8 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     A refusal is an answer: the packet arrived, and either no program listens on that port now, or a firewall rejects
     it. ncclcheck repeats refused attempts until the join deadline, since node 0 may start later. A node that is refused
-    by datagram too, and hears node 0 nowhere, names the master's host: it knows of nothing wrong with itself.
+    by datagram too, and gets no answer from node 0 anywhere, names the master's host, since nothing is wrong with
+    itself.
 
     ## How to fix
     Check that node 0 runs and listens (`ss -ltn`), that it was started with this address and port, and that no
