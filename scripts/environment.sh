@@ -75,5 +75,5 @@ make_venv() {
 
 pip_install() {
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "$@" >&2 ||
-        die "'pip install $*' failed: its own words are above; run the command again when that is mended"
+        die "'pip install $*' failed: its own words are above; run the command again when that is fixed"
 }

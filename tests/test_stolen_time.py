@@ -7,7 +7,7 @@ from pathlib import Path
 from tests import stolen_time
 
 
-def test_it_is_the_eighth_number_of_all_cores(tmp_path: Path) -> None:
+def test_stolen_time_is_read_from_the_cpu_line_of_proc_stat(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text(
         "cpu  9 8 7 6 5 4 3 250 1 0\ncpu0 1 1 1 1 1 1 1 125 0 0\ncpu1 1 1 1 1 1 1 1 125 0 0\nintr 7\n"

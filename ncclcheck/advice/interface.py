@@ -14,7 +14,7 @@ from ncclcheck.advice.rdma.gids import advise_gids
 from ncclcheck.advice.rdma.ports import advise_ports
 from ncclcheck.advice.reach import Reach, read_reach
 from ncclcheck.advice.rule import Changes, Rule, merged, predictions
-from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, mend, speed_up, stray_devices
+from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, repair, speed_up, stray_devices
 from ncclcheck.advice.speed import best_first
 from ncclcheck.advice.threads import advise_threads
 from ncclcheck.model.fact import Fact, Missing
@@ -77,7 +77,7 @@ def _decide_nccl(
         return _Nccl(notes=(f"NCCL: {choices.detail}; nothing is advised",))
     places = {host: (choice.interface or "", choice.address or "") for host, choice in choices.items()}
     fault = fault_of(snapshot, reach, choices)
-    sockets: Proposal | str = mend(snapshot, reach, networks, usable, fault) if fault else ""
+    sockets: Proposal | str = repair(snapshot, reach, networks, usable, fault) if fault else ""
     under = _rules(snapshot, sockets.env_by_host if isinstance(sockets, Proposal) else {})
     stray: tuple[str, ...] = ()
     if not fault:

@@ -36,7 +36,7 @@ class Proposal(Struct, frozen=True):
     purpose: Purpose = "repair"
 
 
-def mend(
+def repair(
     snapshot: Snapshot, reach: Reach, networks: Sequence[Network], usable: Sequence[Network], fault: str
 ) -> Proposal | str:
     """Return the setting for the best usable network if NCCL's choice has a fault; else the note that says why not."""

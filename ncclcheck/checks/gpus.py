@@ -108,7 +108,9 @@ def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]
         count = gpus_without_nvml(node.facts)
         if is_without and count:
             gpus = "1 GPU" if count == 1 else f"{count} GPUs"
-            yield NotKnown(f"{gpus} on the PCI bus or seen by torch, and no NVML tells of them", (node.host,))
+            yield NotKnown(
+                f"{gpus} on the PCI bus or seen by torch, and NVML does not report them", (node.host,)
+            )
     yield from not_reported(snapshot)
     if not judged:
         yield NotApplicable(f"no GPU {question}")

@@ -202,7 +202,7 @@ def _refuse_unreadable(name: str, where: str) -> None:
         )
     near = difflib.get_close_matches(name, TABLE, 1, cutoff=0.85) if lookup(name) is None else []
     if near:
-        raise UsageError(f"{where} nobody reads a variable of this name: did you mean {near[0]!r}?")
+        raise UsageError(f"{where} no program reads a variable of this name: did you mean {near[0]!r}?")
 
 
 def refuse_unknown_checks(names: Iterable[str], where: str) -> None:

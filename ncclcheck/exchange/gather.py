@@ -177,7 +177,7 @@ def _why_silent(missing: set[int], launch: Launch) -> list[str]:
     lines = [
         f"nothing is heard of {_ranks(missing, launch)}{names} by TCP, by datagram, or through another node: it was "
         "not started, or starts slowly; its network is down; it was told another master address than "
-        f"{launch.master_addr}; or a firewall drops TCP and UDP port {port} on the way. Its own output says which"
+        f"{launch.master_addr}; or a firewall drops TCP and UDP port {port} on the path. Its own output says which"
     ]
     callers = sorted(half_open({port}))[:MOST_SHOWN]
     if callers:

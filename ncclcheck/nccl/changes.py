@@ -137,8 +137,8 @@ def _repairs(facts: NodeFacts) -> Iterator[tuple[str, NodeFacts]]:
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
     for interface in interfaces:
         if interface.addresses and not socket_interface.is_running(interface) and not is_usable(interface):
-            mended = replace(interface, running=True, flags=tuple(dict.fromkeys((*interface.flags, "up"))))
-            every = tuple(mended if present is interface else present for present in interfaces)
+            fixed = replace(interface, running=True, flags=tuple(dict.fromkeys((*interface.flags, "up"))))
+            every = tuple(fixed if present is interface else present for present in interfaces)
             yield f"a working link on {interface.name}", replace(facts, interfaces=every)
 
 

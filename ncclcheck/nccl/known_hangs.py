@@ -8,10 +8,10 @@ from ncclcheck.nccl import versions
 
 
 class KnownHang(Struct, frozen=True):
-    """A defect of the releases from `first` until before `mended`, on these machines (`uname -m`; empty: on all)."""
+    """A defect of the releases from `first` until before `fixed`, on these machines (`uname -m`; empty: on all)."""
 
     first: versions.Version
-    mended: versions.Version
+    fixed: versions.Version
     machines: tuple[str, ...]
     what: str
     source: str
@@ -20,7 +20,7 @@ class KnownHang(Struct, frozen=True):
 KNOWN_HANGS = (
     KnownHang(
         first=(2, 28, 9),
-        mended=(2, 29, 3),
+        fixed=(2, 29, 3),
         machines=("aarch64",),
         what="it loses slots of the proxy's pool of operations, and once that is empty a collective hangs for good, "
         "without an error",
@@ -37,5 +37,5 @@ def known_hangs(version: str, machine: str) -> tuple[KnownHang, ...]:
     return tuple(
         hang
         for hang in KNOWN_HANGS
-        if hang.first <= number < hang.mended and (not hang.machines or machine in hang.machines)
+        if hang.first <= number < hang.fixed and (not hang.machines or machine in hang.machines)
     )

@@ -20,7 +20,7 @@ NO_INTERFACE_IS_USAGE_ERROR_SINCE: Version = (2, 24, 0)  # result code 5 instead
 RUNNING_NEEDED_SINCE: Version = (2, 28, 0)  # IFF_RUNNING; virbr left for last; first public tag 2.28.3
 ENV_PLUGIN_SINCE: Version = (2, 28, 0)  # libnccl-env.so may override every variable
 COMM_ID_INVERTED_SINCE: Version = (2, 29, 0)  # first read tag 2.29.2
-COMM_ID_INVERTED_BEFORE: Version = (2, 30, 0)  # mended in 2.30.3, the first read tag of 2.30
+COMM_ID_INVERTED_BEFORE: Version = (2, 30, 0)  # fixed in 2.30.3, the first read tag of 2.30
 HOME_VARIABLE_SINCE: Version = (2, 30, 0)  # ~/.nccl.conf is under $HOME instead of the passwd home
 CARRIAGE_RETURN_STRIPPED_SINCE: Version = (2, 30, 0)  # first read tag 2.30.3
 

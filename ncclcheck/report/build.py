@@ -217,7 +217,7 @@ def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
         told = why if isolation.missing == "absent" else isolation.detail or isolation.missing
         yield f"no pairs of nodes were tested: {told}"
     elif isolation.undecided:
-        yield f"the tests do not tell whether {fold_hosts(isolation.undecided)} is sound: run it again"
+        yield f"the tests do not show whether {fold_hosts(isolation.undecided)} is good: run it again"
     elif isolation.reference_gbit_s is None:
         yield "no pair of nodes finished a test"
 

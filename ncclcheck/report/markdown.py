@@ -279,7 +279,7 @@ def _used(report: Report) -> Iterator[str]:
             for evidence in log.harmless
         ]
         shown = table(["line", "why it is normal", "read from"], normal)
-        yield folded("normal, though it does not sound so", shown)
+        yield folded("harmless, although it looks like trouble", shown)
 
 
 def _checks(report: Report) -> Iterator[str]:

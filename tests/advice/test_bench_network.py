@@ -287,7 +287,7 @@ def test_where_nothing_is_advised_advised_is_as_it_is_and_says_so() -> None:
         ("not measured", "eth0"),
     ],
 )
-def test_without_a_wish_it_is_nccls_choice_unless_the_comparison_showed_better(
+def test_bench_uses_nccl_interface_unless_another_proved_faster(
     verdict: ComparisonVerdict, interface: str
 ) -> None:
     snapshot = slow_first()

@@ -1,4 +1,4 @@
-"""A fault is mended, a slow choice sped up, and a bootstrap left alone; `test_interface.py` has the whole decision."""
+"""A fault is fixed, a slow choice sped up, and a bootstrap left alone; `test_interface.py` has the whole decision."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ncclcheck.advice.interface import decide
 from ncclcheck.advice.networks import find_networks
 from ncclcheck.advice.reach import read_reach
 from ncclcheck.advice.setting import ChosenPlaces
-from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, mend, speed_up
+from ncclcheck.advice.sockets import Proposal, fault_of, keep_for_bootstrap, repair, speed_up
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.nccl.prediction import node_choice
 from tests.advice.clusters import of_nodes, two_networks, unasked, with_bandwidth, with_probes, with_rdma
@@ -51,11 +51,11 @@ def test_mending_leads_to_a_usable_network_or_says_what_was_tried() -> None:
     snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
     reach = some(read_reach(snapshot))
     networks = find_networks(snapshot, reach)
-    found = mend(snapshot, reach, networks, networks[:1], "it is broken")
+    found = repair(snapshot, reach, networks, networks[:1], "it is broken")
     assert isinstance(found, Proposal)
     assert (found.env_by_host["node01"], found.why) == ({"NCCL_SOCKET_IFNAME": "eth1"}, "it is broken")
     assert "No interface is mutually reachable" in str(
-        mend(snapshot, reach, networks[1:], (), "it is broken")
+        repair(snapshot, reach, networks[1:], (), "it is broken")
     )
 
 

@@ -149,7 +149,7 @@ def test_two_ends_of_a_cut_connection_are_named_and_the_ranks_between_are_not() 
     assert "node02 sends to node03" in named[0].detail
 
 
-def test_one_host_that_several_cannot_exchange_packets_with_is_the_one_that_is_cut_off() -> None:
+def test_host_that_several_others_cannot_reach_is_blamed() -> None:
     addresses = {f"10.0.0.{number + 1}": host for number, host in enumerate(HOSTS)}
     ends = [rank(n, idle_s=11.0, unanswered=("10.0.0.3",)) for n in (0, 1)]
     third = rank(2, idle_s=11.0, unanswered=("10.0.0.1",))

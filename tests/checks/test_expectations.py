@@ -115,7 +115,7 @@ def test_a_host_that_goes_by_its_full_name_is_in_its_profile_too() -> None:
     assert str(torch.wanted) == "2.9.0"
 
 
-def test_where_it_is_not_known_whether_a_profile_holds_nothing_of_it_is_judged() -> None:
+def test_profile_is_not_judged_if_its_match_is_unknown() -> None:
     snapshot = without(with_policy(rdma_cluster(2), PROFILES), "node02", "gpus")
     demands, untold = demands_on(node(snapshot, "node02"), snapshot.expected)
     assert [demand.key for demand in demands] == ["versions.torch"]
@@ -139,7 +139,7 @@ def test_nobody_looked_is_not_the_same_as_nothing_there() -> None:
 
 
 def test_without_a_demand_of_its_kind_a_check_has_nothing_to_judge() -> None:
-    answers = list(unexpected(cluster(2), {}, "mend it"))
+    answers = list(unexpected(cluster(2), {}, "fix it"))
     assert [type(answer) for answer in answers] == [NotApplicable]
 
 

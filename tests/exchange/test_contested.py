@@ -71,7 +71,7 @@ def test_who_was_told_another_nonce_is_not_of_this_run() -> None:
     assert of_another_run(hellos, None) == {}
 
 
-def test_who_comes_late_to_a_place_that_a_mute_process_took_is_no_duplicate() -> None:
+def test_late_node_is_no_duplicate_of_a_silent_claim_to_its_place() -> None:
     taken = Snapshot(
         nodes=(),
         claims=(launch(0), launch(1)),

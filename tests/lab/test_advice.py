@@ -121,7 +121,7 @@ def test_a_reachable_choice_that_is_ten_times_slower_than_another(lab: LabOf) ->
 
 @pytest.mark.further
 @alone
-def test_names_that_differ_beside_an_interface_with_the_same_address_everywhere_that_nccl_would_choose(
+def test_advice_for_interface_names_that_differ_beside_a_useless_one(
     lab: LabOf,
 ) -> None:
     three = lab(3)

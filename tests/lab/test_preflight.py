@@ -100,7 +100,7 @@ def test_a_node_whose_own_firewall_drops_the_answers_is_named_and_not_node_0(
     outcomes = run(three, "preflight", "--join-timeout", "15")
     finding = outcomes["node1"].finding("master-filtered")
     assert finding["hosts"] == ["node3"], str(outcomes["node1"].finished)
-    assert "a firewall on node3, or on the way to it, drops the answers" in finding["summary"]
+    assert "a firewall on node3, or on the path to it, drops the answers" in finding["summary"]
     assert any("# on node3" in command for fix in finding["fixes"] for command in fix["commands"])
     own = outcomes["node3"].finding("master-filtered")["summary"]
     assert ("drops the answers" if protocol == "tcp" else "or the answers to them on this node") in own

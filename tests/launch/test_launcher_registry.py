@@ -115,9 +115,7 @@ def test_the_docs_name_its_command_line(launcher: Launcher) -> None:
     assert not launcher.commands or any(f"`{' '.join(begin)}" in page for begin in launcher.commands)
 
 
-def test_a_launcher_that_is_asked_for_a_place_has_a_precedence_of_its_own_and_says_where_its_count_is() -> (
-    None
-):
+def test_launchers_have_unique_precedence_and_a_source_of_their_count() -> None:
     asked = [found for found in all_launchers() if found.detect is not None]
     assert len({found.precedence for found in asked}) == len(asked)
     assert all(node_count_source(found.name) != found.name for found in asked)

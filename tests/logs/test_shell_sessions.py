@@ -58,9 +58,9 @@ def test_a_bar_that_stands_before_its_end_when_the_shell_asks_for_a_command_was_
 def test_a_setting_that_was_tried_between_two_versions_may_be_what_helped() -> None:
     failed = RUN + RANK + version("2.26.2") + FAULT
     tried = f"{PROMPT}NCCL_P2P_DISABLE=1 ./build/all_reduce_perf -g 2\n{RANK}{version('2.26.2')}{FAULT}"
-    mended = RUN + RANK + version("2.28.3") + GOOD
-    assert first(failed + mended) == "nccl-or-driver-bug"
-    assert first(failed + tried + mended) != "nccl-or-driver-bug"
+    fixed = RUN + RANK + version("2.28.3") + GOOD
+    assert first(failed + fixed) == "nccl-or-driver-bug"
+    assert first(failed + tried + fixed) != "nccl-or-driver-bug"
 
 
 def test_a_prompt_after_the_work_is_no_word_of_the_program() -> None:

@@ -242,7 +242,7 @@ def test_a_core_whose_speed_changes_is_not_taken_for_one_that_is_shared() -> Non
     assert not are_told_apart([replace(speed, core_share=0.0) for speed in seen])
 
 
-def test_one_of_the_others_just_beyond_a_core_of_its_own_hides_nobody() -> None:
+def test_rank_without_a_core_is_named_beside_a_slightly_slow_one() -> None:
     shares = (0.79, 0.82, 0.49)  # 1.26, 1.22 and 2.04 times the time of the core
     cores = [
         CoreSpeed(rank, f"node0{rank}", 30e3 / share, 30e3, 1 + rank // 2, share)

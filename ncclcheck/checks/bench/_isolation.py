@@ -76,11 +76,11 @@ def _about(node: BadNode, isolation: PairIsolation) -> str:
     part = f"{min(slower):.0%}" if slower else "less"
     usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "the usual rate"
     if node.verdict == "intermittent":
-        return f"{node.host} is slow in some of its {tests} and sound in others"
+        return f"{node.host} is slow in some of its {tests} and fast in others"
     rails = f", over GPU {', '.join(map(str, node.rails))} only" if node.rails else ""
     return (
         f"{node.host} {_DIRECTION[node.direction]}{rails} with {part} of what other nodes reach ({usual}), "
-        f"with several partners ({tests}; chance that it is sound: {node.false_name_chance:.2g})"
+        f"with several partners ({tests}; chance that it is good: {node.false_name_chance:.2g})"
     )
 
 
@@ -134,7 +134,7 @@ def _ends(isolation: PairIsolation, link: BadLink) -> str:
     tested = {host for planned in isolation.rounds for pair in planned.pairs for host in (pair.a, pair.b)}
     if tested == {link.from_host, link.to_host}:
         return "which of the two nodes is the cause takes a third one to tell"
-    return "both nodes are sound with others"
+    return "both nodes are good with others"
 
 
 def rings_of(snapshot: Snapshot) -> Iterator[Answer]:
@@ -177,7 +177,7 @@ def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together
     isolation = measured(snapshot.isolation)
     for group in isolation.groups if isolation is not None else ():
         if group.verdict == verdict:
-            when = "" if verdict == "slow_uplink" else ", but only if several of them talk at once"
+            when = "" if verdict == "slow_uplink" else ", but only if several of them send at once"
             yield Finding(
                 "error" if verdict == "slow_uplink" else "warning",
                 f"{named(group.hosts)} are fast among each other and slow toward all others{when}: the path that they "

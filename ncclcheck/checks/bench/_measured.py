@@ -42,6 +42,6 @@ def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | Not
     elif not bench.started and not bench.failures:
         yield NotKnown("the benchmark did not start")
     elif points and bench.soak is not None:
-        yield NotApplicable("a soak has checks of its own")
+        yield NotApplicable("a soak has its own checks")
     elif points and not bench.points:
         yield NotKnown("the benchmark measured nothing")

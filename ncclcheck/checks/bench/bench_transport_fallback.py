@@ -37,7 +37,7 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
     Sockets: the message names the RDMA ports, and `ncclcheck predict` says why NCCL does not use them. One host:
     unset NCCL_P2P_DISABLE, NCCL_SHM_DISABLE and NCCL_HOSTID, give containers of one host the same /dev/shm and
     namespaces. Between GPUs without NVLink, NCCL itself prefers network cards that are near both where it counts on
-    more from them than from the path between the GPUs: that is told, and no fault. N jobs: start with the
+    more from them than from the path between the GPUs: that is reported, and is not a fault. N jobs: start with the
     launcher's own support (srun --mpi=pmix, mpirun of the same MPI), or with torchrun.
 
     ## Source

@@ -27,7 +27,7 @@ def bench_unstable(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## How to fix
     Give it more time (--budget) or iterations, measure without other load, and give the job its cores. If the slow
-    iterations come in bursts, find out what else runs then.
+    iterations come in bursts, find out what else runs at those times.
 
     ## Source
     Order statistics of the iteration times (ncclcheck/measure/statistics.py): no distribution is assumed.

@@ -27,7 +27,7 @@ def job_died(snapshot: Snapshot) -> Iterator[Answer]:
     output then names many ranks, and seldom the first one.
 
     ## How to fix
-    Look at the rank that ended first. With an exit code its own traceback tells why; SIGKILL comes from the kernel's
+    Look at the rank that ended first. After an exit code its own traceback says why; SIGKILL comes from the kernel's
     OOM killer, from a limit of the control group, or from the batch system; SIGSEGV and SIGBUS from native code.
 
     ## Source

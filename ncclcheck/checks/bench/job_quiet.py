@@ -14,8 +14,8 @@ def job_quiet(snapshot: Snapshot) -> Iterator[Answer]:
     """Something of the running job advances all the time.
 
     ## Why it matters
-    A long pause that is no hang (saving, compiling, loading data) costs the time of all GPUs. It is told, and nothing
-    is touched.
+    A long pause that is not a hang (saving, compiling, loading data) costs the time of all GPUs. It is reported, and
+    nothing is touched.
 
     ## How to fix
     Nothing, where the pause is expected: the patience is raised to five times the longest pause that the job

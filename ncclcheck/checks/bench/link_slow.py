@@ -9,7 +9,7 @@ from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC813", "link-slow", "No path between two sound nodes is slow")
+@check("NC813", "link-slow", "No path between two good nodes is slow")
 def link_slow(snapshot: Snapshot) -> Iterator[Answer]:
     """No pair of nodes is slow or blocked whose two nodes are sound with others.
 

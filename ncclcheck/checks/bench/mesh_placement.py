@@ -14,7 +14,7 @@ from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKn
 from ncclcheck.model.snapshot import Snapshot
 
 
-@check("NC830", "mesh-placement", "Groups that talk in every layer stay inside nodes", needs=("mesh",))
+@check("NC830", "mesh-placement", "Groups that communicate in every layer stay inside nodes", needs=("mesh",))
 def mesh_placement(snapshot: Snapshot) -> Iterator[Answer]:
     """No group of tensor or expert parallelism spans more nodes than it has to, by the order of `--mesh`.
 
@@ -24,8 +24,8 @@ def mesh_placement(snapshot: Snapshot) -> Iterator[Answer]:
     is no error anywhere, only a slow job.
 
     ## How to fix
-    Use the order that the finding prints: the dimension that talks most varies fastest, which in torch's DeviceMesh is
-    the last one, and in Megatron-LM's `order` the first.
+    Use the order that the finding prints: the dimension that communicates most varies fastest, which in torch's
+    DeviceMesh is the last one, and in Megatron-LM's `order` the first.
 
     ## Source
     Arithmetic: the groups are those of torch's DeviceMesh and of Megatron-LM's RankGenerator. Named are groups of tp,

@@ -11,7 +11,7 @@ from ncclcheck.model.snapshot import Snapshot
 
 @check("NC812", "node-intermittent", "No node is bad at times")
 def node_intermittent(snapshot: Snapshot) -> Iterator[Answer]:
-    """No node is slow in several tests and sound in others.
+    """No node is slow in several tests and fast in others.
 
     ## Why it matters
     Such a node passes a short test and spoils a long job.

@@ -29,6 +29,6 @@ def setting_trade(snapshot: Snapshot) -> Iterator[Answer]:
             f"{trial.name} is not advised: {trial.reason}",
             (),
             (Evidence((), trial.name, trial.reason, "no size loses more than 2 %", SOURCE),),
-            (Fix("keep the environment as it is"),),
+            (Fix("keep the environment unchanged"),),
         )
     yield from not_tried(snapshot)

@@ -36,7 +36,7 @@ def topology_differs(snapshot: Snapshot) -> Iterator[Answer]:
     for neighbours talk over the trunks, and every ring of the job crosses them more often than necessary.
 
     ## How to fix
-    Look where the node is plugged in (`ethtool`, LLDP, `ibnetdiscover`), and mend the cable or the file. `ncclcheck
+    Look where the node is plugged in (`ethtool`, LLDP, `ibnetdiscover`), and fix the cabling or the file. `ncclcheck
     matrix --print slurm-tree` prints the leaves as they were measured.
 
     ## Source
@@ -122,7 +122,7 @@ def _finding(summary: str, hosts: tuple[str, ...], seen: tuple[str, str], site: 
         (Evidence(hosts, "leaf", *seen, f"ncclcheck matrix against {site.source}"),),
         (
             Fix(
-                "look where these nodes are plugged in, and mend the cable or the topology of the site",
+                "look where these nodes are plugged in, and fix the cabling or the topology of the site",
                 ("ncclcheck matrix --quiet --print slurm-tree",),
             ),
         ),

@@ -100,7 +100,7 @@ def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
             [candidate for candidate in usable if not candidate.startswith(excluded)] if excluded else usable
         )
         return kept[0] if len(kept) == 1 else ""
-    mended = []
+    fixed = []
     for name in names:
         plain = name.lstrip("=").strip().strip("\"'")
         hits = [candidate for candidate in usable if candidate == plain] or [
@@ -108,8 +108,8 @@ def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
         ]
         if len(hits) != 1:
             return ""
-        mended += hits
-    return ",".join(dict.fromkeys(mended))
+        fixed += hits
+    return ",".join(dict.fromkeys(fixed))
 
 
 def _case(place: EnvironmentPlace, value: str, why: str, meant: str) -> SettingFault:

@@ -41,7 +41,7 @@ def gpu_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     starts. It also finds GPUs without libnvidia-ml.so.1, as in a container with NVIDIA_DRIVER_CAPABILITIES=compute:
     torch may use them, and NCCL does not start.
 
-    The test multiplies integer matrices of 512 rows, whose exact product is known. It runs in a process of its own
+    The test multiplies integer matrices of 512 rows, whose exact product is known. It runs in a separate process
     for each GPU that torch sees, and only where torch has CUDA.
 
     ## Why it matters

@@ -34,7 +34,7 @@ def gpu_xid(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     The driver logs what a job only sees as a hang or "unspecified launch failure". A GPU that fell off the bus (79) or
-    had an uncontained memory error (95) will not recover by itself.
+    had an uncontained memory error (95) will not recover without a reset.
 
     ## How to fix
     Follow the fix in the finding, and leave the node out of the job until then.

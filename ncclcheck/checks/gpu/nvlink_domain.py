@@ -43,7 +43,7 @@ def nvlink_domain(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     NCCL uses NVLink between nodes whose GPUs report the same cluster UUID and clique, and otherwise the network: 191
     GB/s instead of 882 were published for 16 GB200. Without an IMEX channel NCCL fails at its start: since 2.27.3 with
-    "MNNVL is available but not working on this system", up to 2.24 when it allocates memory. 2.25 and 2.26 go on and
+    "MNNVL is available but not working on this system", up to 2.24 when it allocates memory. 2.25 and 2.26 continue and
     use the network. With NCCL_MNNVL_ENABLE=0 (and NCCL_CUMEM_ENABLE=0) every version uses the network.
 
     ## How to fix

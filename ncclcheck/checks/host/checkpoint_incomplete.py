@@ -35,11 +35,11 @@ def checkpoint_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     torch.distributed.checkpoint: `.metadata` is written last, and names all files and their least sizes
     (torch/distributed/checkpoint/filesystem.py). DeepSpeed: `latest`, one file per rank (runtime/engine.py).
-    Megatron-LM: `latest_checkpointed_iteration.txt`, one folder per rank (megatron/training/checkpointing.py).
-    Beside them: DeepSpeed's experts and pipeline layers without holes (of a single model-parallel rank a missing layer
-    cannot be told), `distrib_optim.pt`, `common.pt` and `metadata.json` of Megatron-LM, all of `-00001-of-00003` and of
+    Megatron-LM: `latest_checkpointed_iteration.txt`, one folder per rank (megatron/training/checkpointing.py). Beside
+    them: DeepSpeed's experts and pipeline layers without holes (of a single model-parallel rank a missing layer cannot
+    be noticed), `distrib_optim.pt`, `common.pt` and `metadata.json` of Megatron-LM, all of `-00001-of-00003` and of
     `world_size_4_rank_0`. A folder `*.ckpt` with shards and without Lightning's `meta.pt` is not called complete.
-    safetensors: the index lists all shards, and each header tells its file's length. torch.save: a zip file has its
+    safetensors: the index lists all shards, and each header has its file's length. torch.save: a zip file has its
     directory at the end. `manifest.json` lists all files, and `COMPLETE` is written last. Pickles are read without
     running any of them. A zip that cannot be unpacked is damaged; where DeepSpeed's or Megatron-LM's file does not tell
     how many ranks there are, the checkpoint is not called complete. What the files contain is not compared.

@@ -53,7 +53,7 @@ def node_unexpected(snapshot: Snapshot) -> Iterator[Answer]:
     Leave the node out of the job and repair it, or correct the policy. The finding names the line.
 
     ## Source
-    The policy, by file and line; NVML, /sys, /proc and the kernel's limits, as the evidence tells.
+    The policy, by file and line; NVML, /sys, /proc and the kernel's limits, as the evidence says.
     """
     yield from unexpected(snapshot, READERS, "repair the node or leave it out of the job")
 

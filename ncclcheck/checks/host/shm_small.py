@@ -37,7 +37,7 @@ def shm_small(snapshot: Snapshot) -> Iterator[Answer]:
     Where two GPUs of a node cannot read each other's memory, NCCL moves data through files in /dev/shm: 9.2 MiB for
     each connection, one per rank and channel. When they do not fit, the job ends with "failed to extend
     /dev/shm/nccl-...". The workers of torch's DataLoader hand their batches over in /dev/shm too, and die with "Bus
-    error" when it is full. Containers get 64 MiB unless told otherwise.
+    error" when it is full. Containers get 64 MiB by default.
 
     ## How to fix
     Give the container more: `docker run --shm-size=1g` or `--ipc=host`; in Kubernetes an emptyDir with `medium:

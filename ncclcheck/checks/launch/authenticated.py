@@ -23,7 +23,7 @@ def authenticated(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     Without a key, every machine that reaches the master port can write into the run: it cannot run or set anything on
-    the nodes, but it can disturb the run, and have a sound node accused. `--require authenticated` gives exit code 3
+    the nodes, but it can disturb the run, and get a healthy node blamed. `--require authenticated` gives exit code 3
     for such a run.
 
     A node with another key than node 0, or with none where node 0 has one, cannot take part.

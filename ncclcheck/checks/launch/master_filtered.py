@@ -72,7 +72,7 @@ def _answers_lost(seen: tuple[Sighting, ...]) -> Finding:
     return master_finding(
         seen,
         f"{named(hosts)} got no answer from {seen[0].target}, though node 0 sees the connection requests and answers "
-        f"them: a firewall on {named(hosts)}, or on the way to {verb(hosts, 'it', 'them')}, drops the answers; the "
+        f"them: a firewall on {named(hosts)}, or on the path to {verb(hosts, 'it', 'them')}, drops the answers; the "
         "port of node 0 is open",
         "an answer",
         _fix_of_answers(hosts, path),

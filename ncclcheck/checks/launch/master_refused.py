@@ -20,7 +20,8 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     A refusal is an answer: the packet arrived, and either no program listens on that port now, or a firewall rejects
     it. ncclcheck repeats refused attempts until the join deadline, since node 0 may start later. A node that is refused
-    by datagram too, and hears node 0 nowhere, names the master's host: it knows of nothing wrong with itself.
+    by datagram too, and gets no answer from node 0 anywhere, names the master's host, since nothing is wrong with
+    itself.
 
     ## How to fix
     Check that node 0 runs and listens (`ss -ltn`), that it was started with this address and port, and that no
@@ -57,7 +58,7 @@ def _not_served(seen: tuple[Sighting, ...]) -> Finding:
         f"{named(hosts_of(seen))} got connection refused from {seen[0].target}, because node 0 does not serve there: "
         f"it says that {why}",
         "accepted",
-        Fix("mend what node 0 says, and read its own report"),
+        Fix("fix what node 0 reports"),
     )
 
 
@@ -67,7 +68,7 @@ def _absent(seen: tuple[Sighting, ...]) -> Finding:
     found = master_finding(
         seen,
         f"node 0 is not there: {named(hosts_of(seen))} got connection refused from {seen[0].target} until the end, "
-        "datagrams to that port are refused too, and node 0 is heard nowhere else: its process was not started or "
+        "datagrams to that port are refused too, and node 0 answers nowhere else: its process was not started or "
         "has ended, MASTER_ADDR names another machine, or a firewall there rejects everything",
         "accepted",
         Fix(

@@ -15,7 +15,7 @@ _MOST_NAMED = 3
 _CAUSES = {
     "no-key": "no key",
     "other-key": "another key, or a message of another run",
-    "damaged": "a message of a member, changed or sent again by somebody on the way",
+    "damaged": "a message of a member, changed or sent again by somebody on the path",
 }
 ORDER = "order "  # begins the subject of an order that the host named did not follow
 

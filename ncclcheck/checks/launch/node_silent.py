@@ -115,7 +115,7 @@ def _callers_hint(snapshot: Snapshot, silents: list[Silent]) -> str:
         return ""
     return (
         f"connection requests from {named(snapshot.unanswered_callers)} arrive at node 0, whose answers do not come "
-        "back: a firewall there, or on the way to it, drops the answers"
+        "back: a firewall there, or on the path to it, drops the answers"
     )
 
 

@@ -16,8 +16,8 @@ def place_contested(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     Every machine that reaches the master port of a run without a key can write messages in the name of a node. Where
-    two messages for one place contradict each other, this check says so, and the node is not accused of what stands in
-    them.
+    two messages for one place contradict each other, this check says so, and the node is not blamed for their
+    content.
 
     ## How to fix
     Let only the nodes of the job reach the master port, or give the run a key (`--key-file`, `NCCLCHECK_KEY`). A job

@@ -21,7 +21,7 @@ def rendezvous_host(snapshot: Snapshot) -> Iterator[Answer]:
     """With `--rdzv-backend c10d`, exactly one node serves the store of `--rdzv-endpoint`, and all others reach it.
 
     ## Why it matters
-    Each torchrun decides by itself whether it serves the store: it compares the endpoint with its own host name and
+    Each torchrun decides on its own whether it serves the store: it compares the endpoint with its own host name and
     the addresses of that name. If the endpoint is an alias, an address of a second interface, of NAT or a virtual
     one, no node recognises itself as the host, and all wait until their timeout. If the name resolves to a loopback
     address, or to one that several nodes have (172.17.0.1), several nodes serve a store of their own, and each waits

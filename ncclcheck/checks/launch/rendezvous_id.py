@@ -55,11 +55,7 @@ def _finding(claims_of: dict[str, list[Claim]]) -> Finding:
             for number, some in claims_of.items()
             for claim in some
         ),
-        (
-            Fix(
-                f"start torchrun on {named(hosts)} with --rdzv-id={first_id}, or give each job a port of its own"
-            ),
-        ),
+        (Fix(f"start torchrun on {named(hosts)} with --rdzv-id={first_id}, or give each job its own port"),),
     )
 
 

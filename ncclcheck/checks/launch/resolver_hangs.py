@@ -17,11 +17,11 @@ def resolver_hangs(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Why it matters
     The C library reads /etc/hosts, /etc/resolv.conf and /etc/nsswitch.conf for each look-up, also of `localhost` and of
-    addresses. Where one of them is a FIFO, or lies on a dead mount, every look-up hangs without an end: so does torch's
+    addresses. If one of them is a FIFO, or is on a dead mount, every look-up hangs forever: so does torch's
     TCPStore, Gloo, and almost every other program on the node.
 
     ## How to fix
-    Replace the file, or mend the mount that it lies on. In a container look at what is mounted over it.
+    Replace the file, or fix the mount that it is on. In a container check what is mounted over it.
 
     ## Source
     nsswitch.conf(5), hosts(5), resolv.conf(5); torch/csrc/distributed/c10d/socket.cpp asks for names of addresses.
@@ -52,7 +52,7 @@ def _finding(details: dict[str, str], files: tuple[str, ...]) -> Finding:
         ),
         (
             Fix(
-                "replace the file that hangs, or mend the mount that it lies on",
+                "replace the file that hangs, or fix the mount that it is on",
                 (f"stat {' '.join(files) or '/etc/hosts'}   # on {named(hosts)}: a FIFO, or no answer",),
             ),
         ),

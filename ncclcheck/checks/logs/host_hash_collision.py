@@ -49,7 +49,7 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
     ranks on one GPU.
 
     ## How to fix
-    Give every machine a host name of its own, or set NCCL_HOSTID differently on each.
+    Give every machine its own host name, or set NCCL_HOSTID differently on each.
 
     ## Source
     NCCL misc/utils.cc getHostHash (host name up to the first dot and boot_id; NCCL_HOSTID).

@@ -43,7 +43,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     """A rank advertised a loopback address (lo, 127.x) to ranks on other nodes.
 
     ## Why it matters
-    Each node then connects to itself, and is refused or talks to the wrong process.
+    Each node then connects to itself, and is refused or reaches the wrong process.
 
     ## How to fix
     Make the host name resolve to the node's own address, and let NCCL_SOCKET_IFNAME name the real interface (an

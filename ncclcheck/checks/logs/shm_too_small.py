@@ -45,7 +45,7 @@ def shm_too_small(log: Log) -> Iterator[Suspect]:
     """/dev/shm was too small for the segments that NCCL or data loaders share between the processes of a node.
 
     ## Why it matters
-    A container has 64 MiB of it unless told otherwise; NCCL needs some 9 MiB per pair of ranks and data loaders
+    A container has 64 MiB of it by default; NCCL needs some 9 MiB per pair of ranks and data loaders
     more.
 
     ## How to fix

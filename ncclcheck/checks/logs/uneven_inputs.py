@@ -36,8 +36,8 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     """The ranks have different numbers of batches: some finish while others still wait for them in a collective.
 
     ## Why it matters
-    The ranks with fewer batches leave or go on to the next collective; the others hang in the gradient reduction of one
-    more step.
+    The ranks with fewer batches leave or continue with the next collective; the others hang in the gradient reduction
+    of one more step.
 
     ## How to fix
     Make the numbers equal (drop_last, a distributed sampler), or use Join.

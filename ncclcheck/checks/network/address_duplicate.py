@@ -28,12 +28,12 @@ def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     """Every address that NCCL uses belongs to one node, and the node that published it answers there.
 
     ## Why it matters
-    A node that connects to an address which is also its own talks to itself, and with a duplicate address in the
+    A node that connects to an address which is also its own connects to itself, and with a duplicate address in the
     network the wrong machine answers. Everything looks connected, and then hangs. docker0 has 172.17.0.1 on every
     machine; where NCCL does not use it, the finding is information.
 
     ## How to fix
-    Give every node an address of its own; or set NCCL_SOCKET_IFNAME to an interface whose addresses are distinct.
+    Give every node its own address, or set NCCL_SOCKET_IFNAME to an interface whose addresses are distinct.
 
     ## Source
     ncclcheck's own probes: both ends compare notes with a nonce. RFC 5227 (address conflicts).

@@ -154,7 +154,7 @@ def _evidence(view: _View, pairs: Sequence[Pair]) -> tuple[Evidence, ...]:
 
 def _fix(where: str, name: str) -> Fix:
     return Fix(
-        f"find out on {where} what drops packets: the card, a rule of the firewall, or the way to the switch",
+        f"find out on {where} what drops packets: the card, a rule of the firewall, or the path to the switch",
         (
             f"ip -s link show {name}",
             f"ethtool -S {name}   # crc: cable or port; missed, no_buffer: ring too small (ethtool -g {name})",

@@ -185,7 +185,7 @@ def _fix(ignored: _Ignored) -> Fix:
         )
     if environment.get("NCCL_IB_HCA"):
         return Fix(
-            "correct NCCL_IB_HCA or unset it: it is a list of device names (prefixes, unless `=` stands in front)",
+            "correct NCCL_IB_HCA or unset it: it is a list of device names (prefixes, unless it begins with `=`)",
             ("ls /sys/class/infiniband", "unset NCCL_IB_HCA", look),
         )
     return Fix("remove the cause given above", (look,))

@@ -82,7 +82,7 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
 def _finding(cuda: str, driver: str, hosts: tuple[str, ...]) -> Finding:
     return Finding(
         "error",
-        f"the NVIDIA driver of {named(hosts)} ({driver}) is too old for CUDA {cuda}, with which torch was built: "
+        f"the NVIDIA driver of {named(hosts)} ({driver}) is too old for CUDA {cuda}, which torch was built with: "
         "torch finds no GPU there",
         hosts,
         (

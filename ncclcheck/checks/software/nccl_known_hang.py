@@ -53,19 +53,19 @@ def nccl_known_hang(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _finding(hang: KnownHang, version: str, machine: str, hosts: tuple[str, ...]) -> Finding:
-    mended = ".".join(map(str, hang.mended))
+    fixed = ".".join(map(str, hang.fixed))
     return Finding(
         "warning",
         f"{named(hosts)} {verb(hosts, 'loads', 'load')} NCCL {version}, which is known to hang on {machine}: "
         f"{hang.what}",
         hosts,
-        (Evidence(hosts, "NCCL version", f"{version} on {machine}", f"{mended} or newer", hang.source),),
+        (Evidence(hosts, "NCCL version", f"{version} on {machine}", f"{fixed} or newer", hang.source),),
         (
             Fix(
-                f"install NCCL {mended} or newer on every node",
+                f"install NCCL {fixed} or newer on every node",
                 (
                     "pip list | grep -i nccl",
-                    f"pip install 'nvidia-nccl-cu13>={mended}'   # or nvidia-nccl-cu12",
+                    f"pip install 'nvidia-nccl-cu13>={fixed}'   # or nvidia-nccl-cu12",
                 ),
             ),
         ),

@@ -39,7 +39,7 @@ def tuner_example(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     NCCL 2.22.3 to 2.30.7: ext-tuner/example/plugin.c, from 2.28 also ext-tuner/basic/plugin.c (2.30: plugins/tuner),
-    pluginGetCollInfo; src/enqueue.cc, `nMaxChannels == 0 ? info->nMaxChannels : nMaxChannels`. AMD's copy was mended
+    pluginGetCollInfo; src/enqueue.cc, `nMaxChannels == 0 ? info->nMaxChannels : nMaxChannels`. AMD's copy was fixed
     in ROCm/rccl pull request 1985.
     """
     found: dict[str, list[str]] = {}

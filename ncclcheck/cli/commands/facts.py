@@ -92,10 +92,10 @@ def facts(
 @facts.command()
 @click.argument("files", metavar="FILE...", type=FileName(), nargs=-1)
 def merge(*, files: tuple[str, ...]) -> None:
-    """Print the facts of several nodes as one run, which `preflight --from` and `predict --from` take.
+    """Merge the facts of several nodes into one run.
 
-    Nodes are compared with each other (versions, variables, GPUs, adapters, paths). No connection was tried, so what
-    needs one stays unknown.
+    'preflight --from' then compares the nodes (versions, variables, GPUs, adapters, paths), and 'predict --from' shows
+    what NCCL would choose on each. Checks that need a connection between the nodes stay unknown.
     """
     from ncclcheck.cli.documents import load, of_nodes
     from ncclcheck.cli.screen import write_out

@@ -74,19 +74,19 @@ def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> b
     acting = _Acting(request, Deadline(SLURM_HEALTH_S), say)
     health = health_of(report.verdict.exit_code)
     if health == "unknown":
-        say(f"slurm: {request.node} stays as it is: this run is inconclusive")
+        say(f"slurm: {request.node} is left unchanged: this run is inconclusive")
         return True
     try:
         results = record(request.folder, request.node, Result(time.time(), health == "good"))
     except UsageError as error:
-        say(f"slurm: {request.node} stays as it is: {error}")
+        say(f"slurm: {request.node} is left unchanged: {error}")
         return False
     shown = shown_nodes(acting.deadline, request.node)
     if isinstance(shown, Missing):
         return _failed(acting, shown)
     action = wanted(results, shown[0])
     if action.kind == "none":
-        say(f"slurm: {request.node} stays as it is: {action.why}")
+        say(f"slurm: {request.node} is left unchanged: {action.why}")
         return True
     if action.kind == "resume":
         return _change(acting, resume_words(request.node), action.why)
@@ -100,7 +100,7 @@ def _drain(acting: _Acting, report: Report, why: str) -> bool:
     if isinstance(fleet, Missing):
         return _failed(acting, fleet)
     if not may_drain(fleet, request.most_percent):
-        say(f"slurm: {request.node} stays as it is: {_cap(fleet, request)}")
+        say(f"slurm: {request.node} is left unchanged: {_cap(fleet, request)}")
         return True
     reason = report.verdict.reasons[0] if report.verdict.reasons else "not fit"
     words = drain_words(request.node, f"{OWN_REASON}{reason}")
@@ -137,5 +137,5 @@ def _change(acting: _Acting, words: Sequence[str], why: str) -> bool:
 
 
 def _failed(acting: _Acting, why: Missing) -> bool:
-    acting.say(f"slurm: {acting.request.node} stays as it is: {why.detail or why.missing}")
+    acting.say(f"slurm: {acting.request.node} is left unchanged: {why.detail or why.missing}")
     return False

@@ -66,12 +66,12 @@ def _pass_on(job: int, number: int, passed_on: dict[int, float]) -> None:
 
 
 def _guarded(act: Callable[[], None]) -> bool:
-    """Return False after a bug, which is told: the job goes on unwatched."""
+    """Return False after a bug, which is told: the job continues unwatched."""
     try:
         act()
     except Exception as error:  # whatever it is, it must not end the job
         write_error(
-            f"a bug in ncclcheck, the job goes on unwatched: {describe(error, save_traceback(error))}"
+            f"a bug in ncclcheck, the job continues unwatched: {describe(error, save_traceback(error))}"
         )
         return False
     return True

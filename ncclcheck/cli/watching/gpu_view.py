@@ -65,7 +65,7 @@ def _ills(host: str, gpu: Gpu) -> Iterator[str]:
     if isinstance(state.ecc_uncorrected_volatile, int) and state.ecc_uncorrected_volatile:
         yield f"{name} counted {state.ecc_uncorrected_volatile} uncorrectable memory errors since its driver was loaded"
     if not isinstance(state.recovery_action, Missing) and state.recovery_action != "none":
-        yield f"{name} wants a {state.recovery_action}, says its driver"
+        yield f"{name} needs a {state.recovery_action}, according to its driver"
     if not isinstance(state.slowdowns, Missing):
         reasons = [reason for reason in state.slowdowns if reason.startswith(_OF_HARDWARE)]
         if reasons:

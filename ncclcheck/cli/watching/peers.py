@@ -100,7 +100,7 @@ class Peers:
         if meeting.launch.node_rank == 0 and meeting.launch.is_agent:
             served = serve_watchers(meeting)
             if isinstance(served, Missing):
-                self._say(f"the nodes are watched alone, each by itself: node 0 cannot serve them: {served}")
+                self._say(f"each node is watched separately: node 0 cannot serve the watchers: {served}")
                 return
             self.lead = Lead(served, self._plan)
             self._ends.wait()

@@ -78,7 +78,7 @@ def measure_clock(host: str, own: ProbeGreeting, callee: Callee, deadline: Deadl
         own_address = str(connection.getsockname()[0])
         samples = [_ask(connection, patience) for _ in range(ROUND_TRIPS)]
     except TimeoutError:
-        return replace(failed, outcome="stalled", detail="the time was not told in time")
+        return replace(failed, outcome="stalled", detail="the peer did not send its time in time")
     except OSError as error:
         return replace(failed, detail=str(error)[:200])
     finally:
@@ -108,5 +108,5 @@ def _ask(connection: socket.socket, deadline: Deadline) -> Sample:
     heard = time.time_ns()
     arrived, answered = _STAMPS.unpack(data)
     if not -_LATEST_NS < arrived <= answered < _LATEST_NS:
-        raise ConnectionAbortedError("what the peer told is no time")
+        raise ConnectionAbortedError("the peer's answer is not a time")
     return sample(asked, arrived, answered, heard)

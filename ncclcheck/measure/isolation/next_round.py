@@ -135,7 +135,7 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         )
     )
     pairs = [*_with_sound(suspects, order, standing, met)]
-    why = "suspects, each with another sound node"
+    why = "suspects, each with another good node"
     pairs += among
     if among and not suspects:
         why = "the named nodes among each other"
@@ -206,11 +206,11 @@ def _has_fast_ones(tests: Sequence[PairTest], scale: Scale | None) -> bool:
 
 
 def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:
-    """Return a round that tells which nodes are sound together; at last one pair alone between the two groups."""
+    """Return a round that tells which nodes are good together; at last one pair alone between the two groups."""
     sides = two_sides(order, tests, standing)
     if sides is None or (number < FEW_ROUNDS and sum(map(len, sides)) < len(order)):
         met = {test.pair for test in tests}
-        return Round(number, _paired(order, met), "which nodes are sound together")
+        return Round(number, _paired(order, met), "which nodes are good together")
     if any(test.lone for test in tests):
         return Round(number, (), "")
     return Round(number, ((sides[0][0], sides[1][0]),), "one pair alone between the two groups")

@@ -71,7 +71,7 @@ class RingRate(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node that the tests name, and the chance that it is sound.
+    """A node that the tests name, and the chance that it is good.
 
     `sends` and `receives`: the medians over its tests with sound partners, as a part of the reference; None where it
     finished none. `detail`: what its own process said, where it failed. `rails`: the GPUs (by number on the node) whose

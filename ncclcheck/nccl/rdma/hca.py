@@ -46,7 +46,7 @@ class HcaPattern(Struct, frozen=True):
 def parse(value: str | None, version: str = versions.NEWEST) -> HcaPattern:
     """Return the pattern NCCL makes of NCCL_IB_HCA: one `^`, then one `=`, then `name[:port]` in a comma list.
 
-    Names are prefixes unless `=` stands in front. Nothing is trimmed, empty entries vanish, at most 32 (16 up to
+    Names are prefixes unless it begins with `=`. Nothing is trimmed, empty entries vanish, at most 32 (16 up to
     2.18.3) are kept. A colon without a number means port 0, which no device has; from 2.30.7 it means any port, and
     `:rail:plane` may follow. NCCL src/transport/net_ib.cc (ncclIbInit), src/misc/utils.cc (parseStringList).
     """

@@ -232,9 +232,9 @@ def _interfaces(variable: Variable, value: str, version: str) -> Misreading | No
         )
     inner = [entry for entry in entries if entry[0] in "^="]
     if inner:
-        mended = prefix + ",".join(entry.lstrip("^=") for entry in entries) if prefix else None
+        fixed = prefix + ",".join(entry.lstrip("^=") for entry in entries) if prefix else None
         return Misreading(
-            "warning", f"holds {inner[0]!r}: '^' and '=' count only once, in front of the list", mended
+            "warning", f"holds {inner[0]!r}: '^' and '=' count only once, in front of the list", fixed
         )
     if len(entries) > _MAX_ENTRIES and variable.name != "NCCL_IB_HCA":
         return Misreading("warning", f"has {len(entries)} entries, of which NCCL reads 16")

@@ -139,11 +139,11 @@ def _isolation_metrics(report: Report) -> Iterator[GaugeMetricFamily]:
     if isolation is None:
         return
     if isolation.reference_gbit_s is not None:
-        words = "What a sound pair of nodes reaches in one direction."
+        words = "What a good pair of nodes reaches in one direction."
         reference = _gauge("pair_reference_bytes_per_second", words)
         reference.add_metric([], isolation.reference_gbit_s * 1e9 / 8)
         yield reference
-    words = "Rate of a node that isolate names, as a part of a sound node's."
+    words = "Rate of a node that isolate names, as a share of a good node's."
     ratio = _gauge("node_rate_ratio", words, "host", "direction")
     named = _gauge("node_named", "1 for each node that isolate names, by its verdict.", "host", "verdict")
     for host, node in {_label(node.host): node for node in isolation.nodes[:MOST_NODES]}.items():

@@ -70,6 +70,6 @@ def harmless_lines(log: LogReport, verbose: int) -> Iterator[Line]:
     """With -v: the lines that sound like trouble and are normal."""
     if not verbose or not log.harmless:
         return
-    yield line(Span("normal, though it does not sound so", "bold"))
+    yield line(Span("harmless, although it looks like trouble", "bold"))
     for evidence in log.harmless:
         yield line(f"{evidence.observed} (from {evidence.source}): {evidence.expected}", indent=2)

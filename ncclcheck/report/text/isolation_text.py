@@ -14,7 +14,7 @@ from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
 
-_HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is sound")
+_HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is good")
 _COMMANDS: tuple[NodeList, ...] = ("drain-slurm", "cordon")
 _MOST_COMMANDS = 8
 
@@ -33,7 +33,7 @@ def isolation_lines(report: Report) -> Iterator[Line]:
     if isolation.nodes:
         yield from _table(isolation)
         chance = f"{isolation.false_name_chance:.2g}"
-        yield line(f"expected number of sound nodes among them: {chance}", indent=2)
+        yield line(f"expected number of good nodes among them: {chance}", indent=2)
     for link in isolation.links:
         yield line(f"path from {plain(link.from_host)} to {plain(link.to_host)}: {link.verdict}", indent=2)
     for group in isolation.groups:
@@ -76,7 +76,7 @@ def _rings(isolation: PairIsolation) -> Iterator[Line]:
 def _usual(isolation: PairIsolation) -> str:
     if isolation.reference_gbit_s is None:
         return ""
-    disturbed = f"; {isolation.disturbed:.1%} of the tests between sound nodes were disturbed"
+    disturbed = f"; {isolation.disturbed:.1%} of the tests between good nodes were disturbed"
     return f"; usual: {isolation.reference_gbit_s:.3g} Gbit/s each way{disturbed}"
 
 

@@ -131,7 +131,7 @@ def _environment(facts: NodeFacts) -> Iterator[str]:
         yield f"# none of {', '.join(f'{prefix}*' for prefix in _VARIABLES)} is set"
     for name, value in chosen.items():
         if not is_variable(name) or lookup(name) is None:
-            yield f"# {_comment(name)} is set, and nobody is known to read it"
+            yield f"# {_comment(name)} is set, and no program is known to read it"
         else:
             yield f"{name} = {'true' if value in HIDDEN else _quoted(value)}"
 

@@ -39,7 +39,7 @@ def sections(report: Report, verbose: int) -> Iterator[tuple[str, str]]:
         ("parallel groups", mesh_lines(report)),
         ("logs that were read", (line(", ".join(file.name for file in log.files)),) if log else ()),
         ("really used", used_lines(log, verbose) if log else ()),
-        ("normal, though it does not sound so", harmless_lines(log, verbose) if log else ()),
+        ("harmless, although it looks like trouble", harmless_lines(log, verbose) if log else ()),
         ("settings to use", settings_lines(report)),
     ):
         text = draw_plain(lines)

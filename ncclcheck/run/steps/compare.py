@@ -69,7 +69,7 @@ def lead_comparison(session: Session) -> Fact[Comparison]:
     sides = _sides(session, networks, seconds)
     if isinstance(sides, Missing):
         return sides
-    session.context.say("comparing the environment as it is with the advised one, in turns")
+    session.context.say("comparing the unchanged environment with the advised one, in turn")
     ab_benchmark = AbBenchmark(sides, deadline.within(seconds))
 
     def result() -> Comparison:

@@ -91,7 +91,7 @@ def test_the_usual_time_is_the_median_of_all_groups() -> None:
     assert [slow.usual_us for slow in point.slow] == [1850.0]
 
 
-def test_what_is_wrong_alone_counts() -> None:
+def test_wrong_elements_of_the_group_alone_are_added() -> None:
     times = group_times(OF, [batch(1, 3, 2, 4, wrong=1)])
     point = mesh_point(OF, times, 10, group_time(OF, 1, [batch(0, 2, 0, 1, wrong=5)]))
     assert (point.wrong, point.wrong_groups, point.groups[0].wrong) == (6, 1, 6)

@@ -45,9 +45,7 @@ def result_of(store: Store, say: Callable[[str], None] = lambda _: None) -> Benc
 
 
 @pytest.mark.parametrize("left", get_args(Left)[1:])
-def test_a_node_whose_own_time_is_over_ends_the_run_without_blame_and_one_that_was_interrupted_with_it(
-    store: Store, left: Left
-) -> None:
+def test_node_timeout_blames_nobody_and_an_interrupt_blames_its_node(store: Store, left: Left) -> None:
     say_words(store, word(rank(0, **BUSY)), word(rank(1, **BUSY), left=left))
     result = result_of(store)
     assert [failure.host for failure in result.failures] == (["node02"] if left == "interrupted" else [])
@@ -62,7 +60,7 @@ def test_a_point_that_is_none_is_refused_and_said_once(store: Store) -> None:
     assert len([text for text in said if "a point of the benchmark was refused" in text]) == 1
 
 
-def test_what_passes_while_node_0_does_not_look_is_no_silence_of_the_others(store: Store) -> None:
+def test_pause_of_node_0_does_not_make_other_ranks_silent(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), word(rank(1, phase="joining", inside=True)))
     watched_run = watch(store, deadlines=replace(DEADLINES, lost_s=0.6))
     assert watched_run.look() == ()

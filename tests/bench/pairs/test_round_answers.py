@@ -95,7 +95,7 @@ def test_a_pair_that_goes_on_without_end_is_given_up(monkeypatch: pytest.MonkeyP
     assert time.monotonic() - began < 20
 
 
-def test_an_answer_that_is_none_counts_as_a_failure_of_its_node() -> None:
+def test_malformed_answer_counts_as_node_failure() -> None:
     found = gathered({**dict.fromkeys(range(3), encode(SOUND)), 3: b"{}"})
     assert (found.answers[3].outcome, found.answers[3].own) == ("died", True)
     assert "its answer was refused" in found.answers[3].detail

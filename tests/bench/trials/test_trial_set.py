@@ -22,9 +22,7 @@ NETWORK = BenchNetwork(
 )
 
 
-def test_settings_come_on_top_on_every_node_and_an_interface_of_their_own_is_no_longer_the_bound_one() -> (
-    None
-):
+def test_trial_settings_reach_every_node_and_replace_the_bound_interface() -> None:
     found = with_settings(NETWORK, {"GLOO_SOCKET_IFNAME": "eth1"})
     assert found.environment_of == {"node01": {"GLOO_SOCKET_IFNAME": "eth1"}}
     assert found.binding == {}

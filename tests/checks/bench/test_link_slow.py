@@ -15,7 +15,7 @@ def test_sound_paths_pass() -> None:
 def test_the_path_is_named_with_both_ends_and_its_direction() -> None:
     found = finding("link-slow", with_isolation(links=(BadLink("node03", "node04", "slow"),)))
     assert found.hosts == ("node03", "node04")
-    assert "the path from node03 to node04 is slow; both nodes are sound with others" in found.summary
+    assert "the path from node03 to node04 is slow; both nodes are good with others" in found.summary
     assert "8 Gbit/s" in found.evidence[0].observed
 
 

@@ -17,7 +17,7 @@ def test_sound_nodes_pass() -> None:
 def test_the_node_is_named_with_what_was_measured() -> None:
     found = finding("node-intermittent", with_isolation(nodes=(replace(SLOW, verdict="intermittent"),)))
     assert found.hosts == ("node03",)
-    assert "node03 is slow in some of its 3 tests and sound in others" in found.summary
+    assert "node03 is slow in some of its 3 tests and fast in others" in found.summary
     assert found.evidence
     assert found.fixes[0].commands == ("srun --exclude=node03 ...",)
 

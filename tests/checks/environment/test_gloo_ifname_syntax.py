@@ -49,7 +49,7 @@ def test_an_interface_without_an_address_is_an_error_on_its_node_only() -> None:
     assert "eth0 has no address" in found.summary
 
 
-def test_what_is_meant_is_only_offered_where_it_is_beyond_doubt() -> None:
+def test_no_fix_is_offered_if_several_interfaces_match_the_prefix() -> None:
     two = with_interfaces(
         cluster(2), "node02", interface("eth0", "10.0.0.2/24"), interface("eth1", "10.1.0.2/24")
     )

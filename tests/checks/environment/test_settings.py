@@ -34,7 +34,7 @@ def found(snapshot: Snapshot, name: str = "NCCL_ALGO") -> list[Finding]:
     return [finding for finding in findings(snapshot, judge) if isinstance(finding, Finding)]
 
 
-def test_a_place_has_the_config_file_and_the_environment_before_it() -> None:
+def test_environment_overrides_nccl_conf() -> None:
     place = next(places(running({}, "2.27.5", FILE)))
     assert (place.value("NCCL_ALGO"), place.sources["NCCL_ALGO"]) == ("Ring", "/etc/nccl.conf")
     assert (place.value("NCCL_DEBUG"), place.sources["NCCL_DEBUG"]) == ("WARN", "environment")

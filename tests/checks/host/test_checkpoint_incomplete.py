@@ -54,7 +54,7 @@ def test_an_incomplete_one_that_is_named_is_an_error_and_the_line_to_type_correc
     assert found.fixes[0].commands == ("echo step_20 > /ck/latest",)
 
 
-def test_one_that_is_named_and_not_there_is_an_error_unless_it_is_older_than_what_was_looked_at() -> None:
+def test_missing_checkpoint_is_error_unless_older_than_those_examined() -> None:
     lost = CheckpointPointer("latest", "gone", is_there=False)
     assert "which is not there" in finding("checkpoint-incomplete", pointed(lost)).summary
     assert is_silent("checkpoint-incomplete", seen(WHOLE, pointer="step_1", older=3))

@@ -57,11 +57,11 @@ def test_one_node_needs_no_master() -> None:
     assert run("master-filtered", cluster(1)).outcome == "not_applicable"
 
 
-def test_where_node_0_sees_the_requests_the_node_that_gets_no_answer_is_named_and_the_port_is_open() -> None:
+def test_node_whose_answers_are_dropped_is_named_instead_of_the_port() -> None:
     broken = with_master(cluster(4), "node03", "filtered", answers_lost=True)
     found = finding("master-filtered", broken)
     assert found.hosts == ("node03",)
-    assert "a firewall on node03, or on the way to it, drops the answers" in found.summary
+    assert "a firewall on node03, or on the path to it, drops the answers" in found.summary
     assert not any("add-port" in command or "ufw allow" in command for command in found.fixes[0].commands)
 
 

@@ -47,7 +47,7 @@ def test_without_the_environment_nothing_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "mended"),
+    ("value", "fixed"),
     [
         ("^docker,^lo", "^docker,lo"),
         ("^docker, lo", "^docker,lo"),
@@ -57,9 +57,9 @@ def test_without_the_environment_nothing_is_known() -> None:
         ("^docker*", "^docker,lo"),
     ],
 )
-def test_an_exclusion_with_another_slip_is_one_finding_whose_fix_mends_both(value: str, mended: str) -> None:
+def test_an_exclusion_with_another_slip_is_one_finding_whose_fix_mends_both(value: str, fixed: str) -> None:
     broken = excluded(cluster(4), "node03", value)
-    assert finding(SLUG, broken).fixes[0].env == {"NCCL_SOCKET_IFNAME": mended}
+    assert finding(SLUG, broken).fixes[0].env == {"NCCL_SOCKET_IFNAME": fixed}
     assert is_silent("env-bad-value", broken)
 
 

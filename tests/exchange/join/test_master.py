@@ -153,7 +153,7 @@ def test_a_port_that_drops_everything_is_filtered_long_before_the_deadline(held:
 
 @pytest.mark.lab
 @pytest.mark.slow
-def test_an_address_nobody_has_is_no_route_within_ten_seconds_and_also_where_the_deadline_cuts_in() -> None:
+def test_unused_address_is_no_route_within_10_s_or_the_deadline() -> None:
     setup = (
         "from ncclcheck.exchange.join.master import *\n"
         "from ncclcheck.model.launch import Launch\n"

@@ -93,7 +93,7 @@ def test_a_peer_that_says_nothing_costs_no_more_than_its_time(listeners: Listene
         one.close()
 
 
-def test_what_is_no_time_is_not_believed(listeners: Listeners) -> None:
+def test_impossible_clock_answer_is_an_error(listeners: Listeners) -> None:
     def lie(connection: socket.socket) -> None:
         with connection:
             connection.recv(1)

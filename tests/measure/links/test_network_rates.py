@@ -73,7 +73,7 @@ def test_round_trips_have_their_median_and_extremes() -> None:
         Missing("absent", "no probes"),
     ],
 )
-def test_what_does_not_tell_of_every_node_tells_nothing(probes: Fact[tuple[Probe, ...]]) -> None:
+def test_rates_are_missing_unless_every_node_is_covered(probes: Fact[tuple[Probe, ...]]) -> None:
     assert isinstance(measured_gbit_s(probes, places(4)), Missing)
     assert isinstance(measured_round_trip(probes, places(4)), Missing)
 

@@ -1,4 +1,4 @@
-"""How groups lie on the nodes, and the order that mends it."""
+"""How groups lie on the nodes, and the order that fixes it."""
 
 from __future__ import annotations
 

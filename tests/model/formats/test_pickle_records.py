@@ -65,7 +65,7 @@ def test_any_cut_of_a_real_one_is_refused_or_read() -> None:
             read_records(buffer.getvalue()[:length])
 
 
-def test_one_that_takes_too_long_is_left_off_and_not_called_damaged() -> None:
+def test_slow_pickle_is_abandoned_and_not_called_damaged() -> None:
     late = iter([False, True])
     with pytest.raises(PickleTooLong):
         read_records(b"\x80\x02" + b"]" * 100_000 + b".", is_late=lambda: next(late))

@@ -122,7 +122,7 @@ def test_each_section_has_a_title_and_none_is_empty() -> None:
     assert list(made) == [
         "what NCCL chooses", "reach", "measured between the nodes", "as-is and advised", "benchmark",
         "logs that were read", "really used",
-        "normal, though it does not sound so", "settings to use",
+        "harmless, although it looks like trouble", "settings to use",
     ]  # fmt: skip
     assert all(text.endswith("\n") and text.strip() for text in made.values())
     assert dict(sections(replace(report(), nccl=(), probes=()), 1)).keys() <= {"reach"}

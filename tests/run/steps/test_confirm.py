@@ -17,7 +17,7 @@ from tests.fact_builders import answer, launch
 
 
 @pytest.mark.slow
-def test_a_node_that_does_not_say_what_nccl_chooses_there_with_the_proposal_is_silent_and_a_note_says_so(
+def test_node_that_does_not_confirm_the_proposal_is_silent_with_a_note(
     store: Store,
 ) -> None:
     snapshot = with_probes(two_networks(2), "filtered", interface="eth0")
