@@ -14,7 +14,7 @@ from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, read_message
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.launch.by_hosts import Process, missing_ranks
+from ncclcheck.launch.by_hosts import LaunchedProcess, missing_ranks
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.formats.prose import listed
@@ -136,10 +136,10 @@ def _read_new(
     return bool(found)
 
 
-def processes_of(hellos: Mapping[int, Hello]) -> dict[int, Process]:
+def processes_of(hellos: Mapping[int, Hello]) -> dict[int, LaunchedProcess]:
     """Return the processes that came, by ticket, as they are counted by host."""
     return {
-        ticket: Process(hello.launch, hello.host, hello.machine)
+        ticket: LaunchedProcess(hello.launch, hello.host, hello.machine)
         for ticket, hello in hellos.items()
         if hello.launch.told != "place"
     }
