@@ -16,7 +16,7 @@ from ncclcheck.report.text.plain import plain
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from ncclcheck.measure.remaining import Standing
+    from ncclcheck.measure.remaining import TimeLeft
 
 _MINUTE_S = 60
 
@@ -28,7 +28,7 @@ class Screen(Protocol):
         """One line that stays."""
         ...
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: TimeLeft) -> None:
         """How far the benchmark is, in place of what was shown before."""
         ...
 
@@ -39,7 +39,7 @@ class Silence:
     def say(self, text: str) -> None:
         """Nothing is shown."""
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: TimeLeft) -> None:
         """Nothing is shown."""
 
 
@@ -55,7 +55,7 @@ class Lines:
         self._written = self._clock()
         write_error(text)
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: TimeLeft) -> None:
         """One line, if none came for a while."""
         if self._clock() - self._written >= timeouts.LIVE_LINE_S:
             self.say(f"{standing.where}: {points_text(standing)}")
@@ -76,7 +76,7 @@ class Terminal:
                 f"ncclcheck: {plain(text)}", markup=False, highlight=False, soft_wrap=True
             )
 
-    def show(self, standing: Standing) -> None:
+    def show(self, standing: TimeLeft) -> None:
         """Draw the progress bar."""
         text = f"{standing.where} · {points_text(standing)}"
         if self._bar is None:
@@ -108,7 +108,7 @@ def screen(*, quiet: bool) -> Iterator[Screen]:
             terminal.close()
 
 
-def points_text(standing: Standing) -> str:
+def points_text(standing: TimeLeft) -> str:
     """For people: "3 of 8 points measured, about 14 s left"."""
     done = f"{standing.points} of {standing.of_points} points measured"
     return done if standing.left_s is None else f"{done}, about {_seconds(standing.left_s)} left"

@@ -244,13 +244,13 @@ def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateReque
     size_bytes = usual.most_bytes if given.get("size") is None else _pair_size(given["size"])
     seed = given.get("seed")
     return IsolateRequest(
-        effect,
-        size_bytes,
-        given.get("screen") or usual.screen,
-        given.get("max_rounds") or usual.most_rounds,
-        secrets.randbelow(1 << 31) if seed is None else seed,
-        command == "bench" or bool(given.get("groups")),
-        _matrix_scope(given) if command == "matrix" else None,
+        effect=effect,
+        most_bytes=size_bytes,
+        screen=given.get("screen") or usual.screen,
+        most_rounds=given.get("max_rounds") or usual.most_rounds,
+        seed=secrets.randbelow(1 << 31) if seed is None else seed,
+        rings=command == "bench" or bool(given.get("groups")),
+        matrix=_matrix_scope(given) if command == "matrix" else None,
     )
 
 

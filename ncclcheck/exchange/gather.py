@@ -15,7 +15,7 @@ from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.launch.by_hosts import Process, missing_ranks
+from ncclcheck.launch.by_hosts import LaunchedProcess, missing_ranks
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -150,10 +150,10 @@ def _another_build(data: bytes) -> str:
     return f"it is of ncclcheck {build[:_MOST_OF_BUILD]!r}, and node 0 runs {own_build()}"
 
 
-def processes_of(hellos: Mapping[int, Hello]) -> dict[int, Process]:
+def processes_of(hellos: Mapping[int, Hello]) -> dict[int, LaunchedProcess]:
     """Return the processes that came, by ticket, as they are counted by host."""
     return {
-        ticket: Process(hello.launch, hello.host, hello.machine)
+        ticket: LaunchedProcess(hello.launch, hello.host, hello.machine)
         for ticket, hello in hellos.items()
         if hello.launch.told != "place"
     }

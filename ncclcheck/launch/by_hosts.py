@@ -15,7 +15,7 @@ from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.launch import Contradiction, Launch, Told
 
 
-class Process(Struct, frozen=True):
+class LaunchedProcess(Struct, frozen=True):
     """A process that came: what its launcher told it, its host's name, and a digest of the host's addresses."""
 
     launch: Launch
@@ -64,7 +64,7 @@ def with_place(facts: NodeFacts, launch: Launch) -> NodeFacts:
     return replace(facts, launch=launch, master=master)
 
 
-def missing_ranks(processes: Collection[Process]) -> set[int]:
+def missing_ranks(processes: Collection[LaunchedProcess]) -> set[int]:
     """Return the ranks that did not come, but for those of nodes whose agent is there: it knows how many it has."""
     sites = _sites(dict(enumerate(processes)))
     world_size = max((process.launch.world_size for process in processes), default=0)
@@ -77,7 +77,7 @@ def missing_ranks(processes: Collection[Process]) -> set[int]:
 
 
 def counted(
-    processes: Mapping[int, Process], silent: Mapping[int, str], said_nodes: int | None = None
+    processes: Mapping[int, LaunchedProcess], silent: Mapping[int, str], said_nodes: int | None = None
 ) -> Counted:
     """Return the place of every process: hosts are nodes, in the order of their lowest ranks.
 
@@ -115,12 +115,12 @@ def _placed(launch: Launch, local_size: int, said: int | None) -> Launch:
     )
 
 
-def _sites(processes: Mapping[int, Process]) -> list[dict[int, Process]]:
+def _sites(processes: Mapping[int, LaunchedProcess]) -> list[dict[int, LaunchedProcess]]:
     """Return the processes of each node. Nodes with the same host name are told apart by their addresses.
 
     An address that comes or goes between two starts on a node makes no second node of it.
     """
-    by_machine: dict[tuple[str, str], dict[int, Process]] = {}
+    by_machine: dict[tuple[str, str], dict[int, LaunchedProcess]] = {}
     for ticket, process in processes.items():
         by_machine.setdefault((process.host, process.machine), {})[ticket] = process
     for key, site in list(by_machine.items()):
@@ -132,7 +132,7 @@ def _sites(processes: Mapping[int, Process]) -> list[dict[int, Process]]:
     return [part for site in by_machine.values() for part in _split(site)]
 
 
-def _split(site: dict[int, Process]) -> list[dict[int, Process]]:
+def _split(site: dict[int, LaunchedProcess]) -> list[dict[int, LaunchedProcess]]:
     """Return each process as a node of its own where nobody told them their local ranks (in a shared folder)."""
     agents = {process.launch.rank for process in site.values() if process.launch.is_agent}
     if len(agents) > 1 and all(process.launch.told == "rank" for process in site.values()):
@@ -140,23 +140,23 @@ def _split(site: dict[int, Process]) -> list[dict[int, Process]]:
     return [site]
 
 
-def _agent(site: Mapping[int, Process]) -> Launch | None:
+def _agent(site: Mapping[int, LaunchedProcess]) -> Launch | None:
     return next((process.launch for process in site.values() if process.launch.is_agent), None)
 
 
-def _shortfall(site: Mapping[int, Process]) -> int:
+def _shortfall(site: Mapping[int, LaunchedProcess]) -> int:
     """Return how many ranks of the node did not come, as its processes were told; 0 where they were not."""
     return max(max(process.launch.local_world_size for process in site.values()) - len(site), 0)
 
 
-def _expected(site: Mapping[int, Process]) -> range:
+def _expected(site: Mapping[int, LaunchedProcess]) -> range:
     """Return the ranks of the node where they are numbered node by node, as launchers do unless told otherwise."""
     agent = _agent(site)
     return range(0) if agent is None else range(agent.rank, agent.rank + agent.local_world_size)
 
 
 def _absent(
-    missing: set[int], sites: Collection[Mapping[int, Process]], silent: Mapping[int, str]
+    missing: set[int], sites: Collection[Mapping[int, LaunchedProcess]], silent: Mapping[int, str]
 ) -> Iterator[Absent]:
     """Yield the nodes that are not there: by the host where it is known, else by ranks that follow each other."""
     left = set(missing)

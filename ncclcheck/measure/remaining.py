@@ -9,7 +9,7 @@ from ncclcheck.model.bench import BenchPlan
 _CALL_BYTES = 256 << 10  # a call costs about as much as so many bytes more, on any network
 
 
-class Standing(Struct, frozen=True):
+class TimeLeft(Struct, frozen=True):
     """How far a benchmark is. `where`: the place of the rank that is ahead; `left_s`: None while nothing is known."""
 
     where: str

@@ -109,6 +109,9 @@ class Unreached(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
 
 
+MeetingOutcome: TypeAlias = Literal["met", "unusable", "alone", "headless"]
+
+
 class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened to a node in the folder of `--meet-in`.
 
@@ -119,7 +122,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     host: str
     node_rank: int
     path: str
-    outcome: Literal["met", "unusable", "alone", "headless"]
+    outcome: MeetingOutcome
     detail: str = ""
     filesystem: str = ""
     others: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.name_servers import hasten_lookups, silent_servers
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Launch
 from ncclcheck.model.report import STATUS_OF, Verdict
@@ -43,7 +43,7 @@ def run_command(
     environ: Mapping[str, str],
     say: Callable[[str], None],
     relayed: Store | None = None,
-    show: Callable[[Standing], None] = lambda _: None,
+    show: Callable[[TimeLeft], None] = lambda _: None,
 ) -> RunResult:
     """Run to the end, which comes by the deadline whatever happens. Raises UsageError for an impossible launch.
 

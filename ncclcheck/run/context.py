@@ -12,7 +12,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import join_launchers, join_run
 from ncclcheck.exchange.trust.handshake import Caller
 from ncclcheck.exchange.trust.trust import Trust
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.run.options import RunOptions
@@ -28,7 +28,7 @@ class Context(Struct, frozen=True):
     host: str
     deadline: Deadline
     say: Callable[[str], None]
-    show: Callable[[Standing], None] = lambda _: None
+    show: Callable[[TimeLeft], None] = lambda _: None
     trust: Trust = field(default_factory=Trust)
 
     def join(self, host: str, port: int, deadline: Deadline) -> Store | Missing:

@@ -14,28 +14,35 @@ from pathlib import Path
 import pytest
 
 from tests.ports import free_port
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
 
-def _interrupted(folder: Path, words: list[str], when_s: float) -> tuple[int, str, Path]:
-    """Start ncclcheck, interrupt it, and return its exit code, what it said, and its report."""
+def _interrupted(
+    folder: Path, words: list[str], when_s: float = 0.0, *, once_said: str = ""
+) -> tuple[int, str, Path]:
+    """Start ncclcheck, interrupt it after so long, once it said that, and return its exit code, words and report."""
     report = folder / f"{when_s}.json"
-    with subprocess.Popen(
-        [sys.executable, "-m", "ncclcheck", *words, "--output", str(report)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
-        cwd=folder,
-        start_new_session=True,
-        # Where the tests run in the background of a script, SIGINT is ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
+    errors = folder / f"{when_s}.errors"
+    with (
+        errors.open("wb") as stderr,
+        subprocess.Popen(
+            [sys.executable, "-m", "ncclcheck", *words, "--output", str(report)],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            env={**os.environ, "PYTHONPATH": str(Path.cwd())},
+            cwd=folder,
+            start_new_session=True,
+            # Where the tests run in the background of a script, SIGINT is ignored, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        ) as process,
+    ):
+        until(lambda: once_said in errors.read_text(errors="replace"), once_said)
         time.sleep(when_s)
         os.killpg(process.pid, signal.SIGINT)
-        _, stderr = process.communicate(timeout=60)
-        return process.returncode, stderr, report
+        process.communicate(timeout=60)
+        return process.returncode, errors.read_text(errors="replace"), report
 
 
 def _python_starts_s() -> float:
@@ -53,10 +60,10 @@ def test_ctrl_c_while_the_program_starts_is_no_traceback(tmp_path: Path, when_s:
 
 
 def test_ctrl_c_after_the_facts_leaves_a_partial_report(tmp_path: Path) -> None:
-    # Nobody listens there: this node waits for node 0, and has read its facts long before it is interrupted.
+    # Nobody listens there: this node waits for node 0, and reads its facts meanwhile.
     words = ["preflight", "--nnodes", "2", "--node-rank", "1", "--master-addr", "localhost"]
     words += ["--master-port", str(free_port())]
-    code, stderr, file = _interrupted(tmp_path, words, 5.0)
+    code, stderr, file = _interrupted(tmp_path, words, 3.0, once_said="trying until it answers")
     assert (code, "Traceback" in stderr) == (130, False), stderr
     report = json.loads(file.read_text())
     assert report["verdict"]["exit_code"] == 130

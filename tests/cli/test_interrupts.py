@@ -41,4 +41,5 @@ def test_a_second_interrupt_ends_the_block() -> None:
 
 def test_a_block_without_an_interrupt_just_ends() -> None:
     with uninterrupted():
-        pass
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -15,17 +15,17 @@ import pytest
 
 from ncclcheck import timeouts
 from ncclcheck.cli.live import Lines, points_text, screen
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 
-STANDING = Standing("all_reduce 64M, iteration 12", 3, 8, 14.2)
+STANDING = TimeLeft("all_reduce 64M, iteration 12", 3, 8, 14.2)
 PROGRAM = """
 from ncclcheck.cli.live import screen
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 with screen(quiet=False) as shown:
     shown.say("measuring [with] 4 ranks")
-    shown.show(Standing("all_reduce 64M, iteration 12", 3, 8, 14.2))
+    shown.show(TimeLeft("all_reduce 64M, iteration 12", 3, 8, 14.2))
     shown.say("all_reduce 32M: done")
-    shown.show(Standing("all_reduce 128M, warm-up", 4, 8, None))
+    shown.show(TimeLeft("all_reduce 128M, warm-up", 4, 8, None))
 print("the report")
 """
 
@@ -91,5 +91,5 @@ def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_long_times_are_in_minutes() -> None:
-    assert points_text(Standing("x", 0, 2, 150.0)) == "0 of 2 points measured, about 2 min 30 s left"
-    assert points_text(Standing("x", 0, 2, None)) == "0 of 2 points measured"
+    assert points_text(TimeLeft("x", 0, 2, 150.0)) == "0 of 2 points measured, about 2 min 30 s left"
+    assert points_text(TimeLeft("x", 0, 2, None)) == "0 of 2 points measured"

@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ncclcheck.launch.by_hosts import Counted, Process, counted, missing_ranks, unplaced
+from ncclcheck.launch.by_hosts import Counted, LaunchedProcess, counted, missing_ranks, unplaced
 from ncclcheck.model.launch import Launch, Told
 
 
-def process(rank: int, host: str, local: tuple[int, int], world: int, told: Told = "local-rank") -> Process:
+def process(
+    rank: int, host: str, local: tuple[int, int], world: int, told: Told = "local-rank"
+) -> LaunchedProcess:
     own = Launch("openmpi", rank, world, local[0], local[1], 0, 1, "head", 29500)
-    return Process(unplaced(own, told), host, f"machine of {host}")
+    return LaunchedProcess(unplaced(own, told), host, f"machine of {host}")
 
 
-def job(hosts: Sequence[str], told: Told = "local-rank") -> dict[int, Process]:
+def job(hosts: Sequence[str], told: Told = "local-rank") -> dict[int, LaunchedProcess]:
     """The processes of a job, by ticket (rank + 1): `hosts` has the host of each rank."""
     return {
         rank + 1: process(
@@ -84,14 +86,15 @@ def test_ranks_that_did_not_come(came: set[int], silent: Mapping[int, str], abse
 
 def test_nodes_of_the_same_name_are_told_apart_by_their_addresses() -> None:
     processes = {
-        ticket: Process(part.launch, "localhost", part.machine) for ticket, part in job(UNEVEN).items()
+        ticket: LaunchedProcess(part.launch, "localhost", part.machine)
+        for ticket, part in job(UNEVEN).items()
     }
     assert nodes(counted(processes, {})) == [0, 0, 0, 1, 2, 2]
 
 
 def test_an_address_that_came_between_two_starts_makes_no_second_node() -> None:
     processes = job(UNEVEN)
-    processes[2] = Process(processes[2].launch, "a", "another address")
+    processes[2] = LaunchedProcess(processes[2].launch, "a", "another address")
     assert nodes(counted(processes, {})) == [0, 0, 0, 1, 2, 2]
 
 
@@ -111,7 +114,7 @@ def test_a_number_of_nodes_on_the_command_line_that_is_not_the_count_is_a_contra
 
 def test_the_same_rank_twice_is_two_nodes_with_one_rank() -> None:
     processes = job(["a", "b"])
-    processes[3] = Process(replace(processes[2].launch, rank=0), "c", "machine of c")
+    processes[3] = LaunchedProcess(replace(processes[2].launch, rank=0), "c", "machine of c")
     found = counted(processes, {})
     assert sorted(launch.rank for launch in found.launches.values()) == [0, 0, 1]
     assert {launch.nnodes for launch in found.launches.values()} == {3}

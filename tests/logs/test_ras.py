@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 
 import pytest
 
@@ -133,5 +134,14 @@ def test_damaged_answers_end_in_a_status_or_a_sentence() -> None:
             log_of(status, status, "x", 1)
 
 
-def test_long_lines_take_no_time() -> None:
-    read_status(("Job summary\n#0-0 (1) MISMATCH\n  Rank 1 -- GPU " + "1 " * 500_000 + "\n").encode())
+def test_the_time_of_a_line_grows_with_its_length_only() -> None:
+    def least_s(numbers: int) -> float:
+        line = ("Job summary\n#0-0 (1) MISMATCH\n  Rank 1 -- GPU " + "1 " * numbers + "\n").encode()
+        spent = []
+        for _ in range(3):
+            began = time.process_time()
+            read_status(line)
+            spent.append(time.process_time() - began)
+        return min(spent)
+
+    assert least_s(500_000) < 40 * (least_s(50_000) + 0.001)  # 100 times as long, if with the square

@@ -43,7 +43,7 @@ def test_the_shipped_schema_is_current() -> None:
     )
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_a_valid_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(json.loads(schema_text()))
 
 

@@ -32,7 +32,7 @@ EVIL = ConfirmOrder({"2": ({"LD_PRELOAD": "/tmp/evil.so"},)}, 5.0)
 
 
 def give(store: Store, number: int, order: object) -> None:
-    store.set_document(f"step/{number}", encode(OrderMessage(SCHEMA, "1", order)))
+    store.set_document(keys.step(number), encode(OrderMessage(SCHEMA, "1", order)))
 
 
 def reader(store: Store, said: list[str] | None = None) -> OrderReader:
@@ -62,7 +62,7 @@ def test_a_further_rank_starts_its_worker_where_the_order_names_it(
 
 def test_a_further_rank_passes_over_orders_that_are_for_the_agents_alone(store: Store) -> None:
     for number in (0, 1, 2):
-        store.set_document(f"step/{number}", OWN_ORDERS)
+        store.set_document(keys.step(number), OWN_ORDERS)
     give(store, 3, Finish(0, ()))
     place = replace(launch(0, 1, local_world_size=2), local_rank=1)
     context = Context(RunOptions("preflight"), {}, place, "node01", Deadline(10), lambda _: None)
@@ -88,7 +88,7 @@ def test_an_agent_that_came_late_passes_over_orders_for_the_others_and_reads_the
     store: Store,
 ) -> None:
     for number in (0, 1, 2):
-        store.set_document(f"step/{number}", OWN_ORDERS)
+        store.set_document(keys.step(number), OWN_ORDERS)
     give(store, 3, Finish(1, ()))
     steps = reader(store)
     steps._is_further_rank = False
@@ -96,10 +96,10 @@ def test_an_agent_that_came_late_passes_over_orders_for_the_others_and_reads_the
 
 
 def test_an_order_of_its_own_is_followed_and_one_for_others_is_passed_by(store: Store) -> None:
-    store.set_document("order/0/2", encode(OrderMessage(SCHEMA, "1", RecountOrder())))
-    store.set_document("order/1/3", encode(OrderMessage(SCHEMA, "1", RecountOrder())))
-    store.set_document("step/0", b"own")
-    store.set_document("step/1", b"own")
+    store.set_document(keys.order(0, 2), encode(OrderMessage(SCHEMA, "1", RecountOrder())))
+    store.set_document(keys.order(1, 3), encode(OrderMessage(SCHEMA, "1", RecountOrder())))
+    store.set_document(keys.step(0), b"own")
+    store.set_document(keys.step(1), b"own")
     give(store, 2, Finish(0, ()))
     steps = reader(store)
     steps._is_further_rank = False
@@ -130,7 +130,7 @@ def test_after_a_refused_order_the_next_one_is_followed(store: Store) -> None:
 
 
 def test_garbage_in_the_place_of_an_order_ends_with_the_deadline_and_the_reason(store: Store) -> None:
-    store.set_document("step/0", b"\x80\x04.")
+    store.set_document(keys.step(0), b"\x80\x04.")
     deadline = Deadline(10)
     lost = reader(store).next(Deadline(0.2))
     assert deadline.left() > 5

@@ -12,7 +12,7 @@ from ncclcheck.bench.agreement import BatchReport
 from ncclcheck.measure.busbw import Sizing, algbw_gb_s
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.iterations import iteration_times_us
-from ncclcheck.measure.mesh.slow_groups import Comparison, slow_groups
+from ncclcheck.measure.mesh.slow_groups import GroupComparison, slow_groups
 from ncclcheck.measure.statistics import median_interval
 from ncclcheck.model.benchmarks.mesh_bench import GroupTime, MeshCall, MeshPoint
 
@@ -56,7 +56,7 @@ def better_of(before: Sequence[GroupTime], again: Sequence[GroupTime]) -> list[G
     return sorted(best, key=lambda time: -time.time_us)
 
 
-def compared(of: CallOf, times: Sequence[GroupTime]) -> Comparison:
+def compared(of: CallOf, times: Sequence[GroupTime]) -> GroupComparison:
     """Return which of all groups are slow."""
     return slow_groups(times, on_gpus=of.on_gpus)
 

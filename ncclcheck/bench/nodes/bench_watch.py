@@ -30,7 +30,7 @@ from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, r
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.plan import refusals
-from ncclcheck.measure.remaining import Standing, seconds_left
+from ncclcheck.measure.remaining import TimeLeft, seconds_left
 from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
@@ -56,7 +56,7 @@ class Watched(Struct, frozen=True):
     order: BenchOrder
     network: BenchNetwork
     say: Callable[[str], None] = lambda _: None
-    show: Callable[[Standing], None] = lambda _: None
+    show: Callable[[TimeLeft], None] = lambda _: None
     snapshot: Snapshot = NOTHING
 
 
@@ -101,7 +101,7 @@ class BenchWatch:
             self._show(self.standing())
             time.sleep(WORKERS_POLL_S / 2)
 
-    def standing(self) -> Standing:
+    def standing(self) -> TimeLeft:
         """Return how far it is, and about how long it will still take."""
         states = self.states()
         finished = len(self._points) + len(self._refused)
@@ -109,14 +109,14 @@ class BenchWatch:
         if not measuring or len(measuring) < len(states):
             late = [state for state in states if state.phase in _BEFORE]
             where = place(late[0]) if late else "the workers start"
-            return Standing(where, finished, self._total, None)
+            return TimeLeft(where, finished, self._total, None)
         if self._measuring_since is None:
             self._measuring_since = time.monotonic()
         front = max(measuring, key=lambda state: state.calls)
         iteration = front.iteration if front.phase in ("measuring", "agreeing") else 0
         elapsed_s = time.monotonic() - self._measuring_since
         left_s = seconds_left(self._order.plan, finished, iteration, elapsed_s)
-        return Standing(place(front), finished, self._total, left_s)
+        return TimeLeft(place(front), finished, self._total, left_s)
 
     def look(self, deadlines: Deadlines | None = None) -> tuple[RankFailure, ...]:
         """Read what the nodes say now, and return the ranks that failed by now."""

@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
 from ncclcheck.bench.pairs.pair_stream import LEAST_BYTES
-from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round, gather_start, late_answers
+from ncclcheck.bench.pairs.round_answers import (
+    Answers,
+    RoundContext,
+    gather_round,
+    gather_start,
+    late_answers,
+)
 from ncclcheck.bench.pairs.round_limit import Finished
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
@@ -35,7 +41,7 @@ class Lost(Struct, frozen=True):
     detail: str
 
 
-class Silent(Struct, frozen=True):
+class Unanswered(Struct, frozen=True):
     """A node that had not answered when a round was over, at that time by the clock."""
 
     ticket: int
@@ -52,11 +58,13 @@ class Rounds(Struct, frozen=True):
     rings: tuple[RingTest, ...] = ()
 
 
-def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[Rounds], None]) -> Rounds:
+def lead_rounds(
+    lead: RoundContext, tickets: Sequence[int], plan: Plan, keep: Callable[[Rounds], None]
+) -> Rounds:
     """Let the nodes start, then lead them through the rounds; `keep` gets what is known after each."""
     tests: list[PairTest] = []
     lost: list[Lost] = []
-    silent: list[Silent] = []
+    silent: list[Unanswered] = []
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
     lost += _failed(gather_start(lead, tickets), tickets, 0)
@@ -77,7 +85,7 @@ def lead_rounds(lead: Lead, tickets: Sequence[int], plan: Plan, keep: Callable[[
         lost += found
         lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
         over_s = time.monotonic()
-        silent += [Silent(ticket, planned.number, over_s) for ticket in members if ticket not in answers]
+        silent += [Unanswered(ticket, planned.number, over_s) for ticket in members if ticket not in answers]
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
         keep(Rounds(tuple(tests), (*lost, *map(_silenced, silent)), is_finished=False))
 
@@ -96,7 +104,7 @@ def _order(planned: Round) -> PairsRound:
     )
 
 
-def _lead_rings(lead: Lead, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
+def _lead_rings(lead: RoundContext, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
     """Lead rings of doubling size, if the plan wants them and nobody is bad in pairs; then end the rounds."""
     number = max((test.round for test in rounds.tests), default=0) + 1
     is_wanted = plan.rings and rounds.is_finished and not rounds.lost
@@ -133,12 +141,14 @@ def end_rounds(store: Store, number: int) -> None:
     store.set_document(keys.pairs_round(number), encode(PairsRound(SCHEMA, TOOL_VERSION, number)))
 
 
-def _without(tickets: Sequence[int], missing: Sequence[Lost | Silent]) -> list[int]:
+def _without(tickets: Sequence[int], missing: Sequence[Lost | Unanswered]) -> list[int]:
     absent = {entry.ticket for entry in missing}
     return [ticket for ticket in tickets if ticket not in absent]
 
 
-def _heard(lead: Lead, silent: Sequence[Silent], *, at_last: bool = False) -> tuple[list[Silent], list[Lost]]:
+def _heard(
+    lead: RoundContext, silent: Sequence[Unanswered], *, at_last: bool = False
+) -> tuple[list[Unanswered], list[Lost]]:
     """Return who is still silent, and who is lost: the others have answered since, and take part again.
 
     `at_last`: there is no further round that could run meanwhile, so they are waited for.
@@ -159,7 +169,7 @@ def _heard(lead: Lead, silent: Sequence[Silent], *, at_last: bool = False) -> tu
     return waiting, lost
 
 
-def _silenced(entry: Silent) -> Lost:
+def _silenced(entry: Unanswered) -> Lost:
     return Lost(entry.ticket, "hang", entry.round, NO_ANSWER)
 
 

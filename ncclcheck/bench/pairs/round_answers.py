@@ -33,7 +33,7 @@ from ncclcheck.timeouts import (
 Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
 
-class Lead(Struct, frozen=True):
+class RoundContext(Struct, frozen=True):
     """How node 0 leads the rounds: through the store, until the deadline; `say` tells the user."""
 
     store: Store
@@ -41,7 +41,7 @@ class Lead(Struct, frozen=True):
     say: Callable[[str], None]
 
 
-def gather_start(lead: Lead, members: Sequence[int]) -> Answers:
+def gather_start(lead: RoundContext, members: Sequence[int]) -> Answers:
     """Ask who is ready, and wait as long as nodes that are not give signs: to import torch is not to hang.
 
     A node gives up by itself after `PAIRS_READY_S`, and says so.
@@ -70,7 +70,9 @@ def gather_start(lead: Lead, members: Sequence[int]) -> Answers:
     return answers
 
 
-def gather_round(lead: Lead, order: PairsRound, members: Sequence[int], before: list[Finished]) -> Answers:
+def gather_round(
+    lead: RoundContext, order: PairsRound, members: Sequence[int], before: list[Finished]
+) -> Answers:
     """Give the order and return the answers. Pairs that are far later than the others, and stand still, are given up.
 
     A pair that is late but goes on is slow, and no hang: it is waited for, for ROUND_MOVING_S at most. `before` has
@@ -127,7 +129,7 @@ class _PairSigns:
         return any(now_s - self._last_s[ticket] < PAIR_STILL_S for ticket in waited if ticket in self._last_s)
 
 
-def _hear_partners(lead: Lead, order: PairsRound, members: Sequence[int], answers: Answers) -> None:
+def _hear_partners(lead: RoundContext, order: PairsRound, members: Sequence[int], answers: Answers) -> None:
     """Wait until one end of each group has answered at least: who lives only has to kill a process."""
     until = lead.deadline.within(ROUND_OVER_S)
     groups = [group for group in (*order.pairs, order.ring) if group]

@@ -18,7 +18,7 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.facts.bounded_call import within
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.measure.soak.lines import is_sound
 from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.benchmarks.soak import (
@@ -112,18 +112,18 @@ class SoakWatch(BenchWatch):
         over = super().over(deadline)
         return f"--timeout was over after {self._taken} blocks" if over.startswith("--timeout") else over
 
-    def standing(self) -> Standing:
+    def standing(self) -> TimeLeft:
         """Return how far it is, with the last blocks and how many events there were."""
         total = max(1, math.ceil(self._plan.duration_s / self._plan.every_s))
         if not self._taken:
             before = super().standing()
-            return Standing(before.where, 0, total, None)
+            return TimeLeft(before.where, 0, total, None)
         left_s = max(0.0, self._plan.duration_s - (time.monotonic() - self._began))
         events = self._record.judge.events
         told = plural(events, "event")
         latest = f"{self._medians[-1] / 1e3:.4g} ms" if self._medians else ""
         where = f"block {self._taken} {sparkline(self._medians)} {latest}, {told}"
-        return Standing(where, min(self._taken, total), total, left_s)
+        return TimeLeft(where, min(self._taken, total), total, left_s)
 
     def _is_measured(self) -> bool:
         return False

@@ -28,12 +28,12 @@ def report_of_folder(folder: str) -> Report:
     soak = judge.result()
     created = datetime.fromtimestamp(soak.began, timezone.utc).isoformat(timespec="seconds")
     saved = Saved(
-        SCHEMA_VERSION,
-        SAVED_KIND,
-        this_tool(),
-        "soak",
-        created,
-        soak.seconds,
+        schema_version=SCHEMA_VERSION,
+        kind=SAVED_KIND,
+        tool=this_tool(),
+        command="soak",
+        created=created,
+        elapsed_s=soak.seconds,
         interrupted=False,
         snapshot=replace(nodes, bench=saved_soak(judge)),
     )

@@ -239,7 +239,14 @@ def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResu
         bug=describe(error, path),
     )
     saved = Saved(
-        SCHEMA_VERSION, SAVED_KIND, report.tool, run.command, created, 0.0, False, Snapshot(nodes=())
+        schema_version=SCHEMA_VERSION,
+        kind=SAVED_KIND,
+        tool=report.tool,
+        command=run.command,
+        created=created,
+        elapsed_s=0.0,
+        interrupted=False,
+        snapshot=Snapshot(nodes=()),
     )
     if starved:
         report = replace(report, verdict=Verdict("unknown", UNKNOWN, (starved,)))

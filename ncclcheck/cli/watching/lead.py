@@ -54,7 +54,7 @@ class _Node:
         self.study: NodeStudy | None = None
 
 
-class Lead:
+class WatchCoordinator:
     """Decides over all nodes. `order` is what they are told."""
 
     def __init__(self, store: Store, plan: LeadPlan) -> None:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ncclcheck.cli.watching.lead import BEAT_BYTES, Lead, LeadPlan
+from ncclcheck.cli.watching.lead import BEAT_BYTES, LeadPlan, WatchCoordinator
 from ncclcheck.exchange.one_way import Listener
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -29,7 +29,7 @@ class Peers:
         self, meeting: Callable[[], Meeting | None], plan: LeadPlan, say: Callable[[str], None]
     ) -> None:
         self.watcher = secrets.token_hex(8)
-        self.lead: Lead | None = None
+        self.lead: WatchCoordinator | None = None
         self.listener = Listener(self.watcher)
         self.has_key = False
         self._plan, self._say = plan, say
@@ -102,7 +102,7 @@ class Peers:
             if isinstance(served, Missing):
                 self._say(f"each node is watched separately: node 0 cannot serve the watchers: {served}")
                 return
-            self.lead = Lead(served, self._plan)
+            self.lead = WatchCoordinator(served, self._plan)
             self._ends.wait()
             served.close()
             return

@@ -199,15 +199,15 @@ class Watcher:
         if self._writing is not None and isinstance(self._writing.result(0.0), Missing):
             return  # a disk that hangs
         status = Status(
-            self._host,
-            os.getpid(),
-            time.time(),
-            self.plan.look_s,
-            tuple(rank.rank for rank in self.ranks if rank.rank is not None),
-            round(self._stands_for_s, 1),
-            self.worst.decision,
-            "" if self.worst.decision == "ok" else told(self.worst),
-            self._is_led,
+            host=self._host,
+            pid=os.getpid(),
+            at_s=time.time(),
+            look_s=self.plan.look_s,
+            ranks=tuple(rank.rank for rank in self.ranks if rank.rank is not None),
+            still_s=round(self._stands_for_s, 1),
+            decision=self.worst.decision,
+            sentence="" if self.worst.decision == "ok" else told(self.worst),
+            led=self._is_led,
         )
         self._writing = start(write_status, self.plan.folder, status)
 
@@ -322,19 +322,19 @@ class Watcher:
         self._beats += 1
         ended = () if self.interrupted else tuple(self._end_of(death) for death in self._failed())
         beat = Beat(
-            self._host,
-            peers.watcher,
-            self._beats,
-            time.time(),
-            len(self.ranks),
-            max((rank.world_size for rank in self.ranks), default=0),
-            self._signs.moves_bytes,
-            self._signs.wakes,
-            self._study is not None,
-            self._addresses,
-            self._standing,
-            ended,
-            self._answered,
+            host=self._host,
+            watcher=peers.watcher,
+            number=self._beats,
+            sent_s=time.time(),
+            ranks=len(self.ranks),
+            world_size=max((rank.world_size for rank in self.ranks), default=0),
+            moves_bytes=self._signs.moves_bytes,
+            wakes=self._signs.wakes,
+            studying=self._study is not None,
+            addresses=self._addresses,
+            standing=self._standing,
+            ended=ended,
+            studied=self._answered,
             left=left,
             port=peers.listener.port,
             interrupted=self.interrupted,

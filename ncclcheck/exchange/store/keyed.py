@@ -18,7 +18,7 @@ from ncclcheck.exchange.trust.handshake import (
     PROTOCOL,
     Banner,
     Caller,
-    Session,
+    SealedSession,
     Welcome,
     introduced,
     is_node_0,
@@ -119,7 +119,7 @@ def _key_of(trust: Trust, banner: Banner) -> RunKey | Missing:
     return key_in_credential(banner.munge)
 
 
-def _store(made: socket.socket, session: Session, ranks_port: int) -> Store:
+def _store(made: socket.socket, session: SealedSession, ranks_port: int) -> Store:
     own = made.dup()
     own.settimeout(None)
     return KeyedStore(Pipe(own.fileno(), own.fileno(), session=session), ranks_port, own)

@@ -26,7 +26,7 @@ from ncclcheck.exchange.trust.handshake import (
     LINE_BYTES,
     PROTOCOL,
     Introduction,
-    Session,
+    SealedSession,
     Welcome,
     is_member,
     new_banner,
@@ -179,7 +179,7 @@ class _Connection(asyncio.Protocol):
         self._server, self._served = server, server.served
         self._banner = new_banner(self._served.prefix, self._served.credential())
         self._lines = LineBuffer(LINE_BYTES)
-        self._session: Session | None = None
+        self._session: SealedSession | None = None
         self._transport: Any = None
         self._origin = ""
         self._waiting: deque[bytes] = deque()  # lines of who does not read the answers

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.store.base import VALUE_LIMIT_BYTES, Backend
-from ncclcheck.exchange.trust.handshake import Session
+from ncclcheck.exchange.trust.handshake import SealedSession
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.formats.line_buffer import LINE_LIMIT_BYTES, LineBuffer
@@ -90,7 +90,7 @@ class Pipe:
         reader: int,
         writer: int,
         at_the_end: Callable[[], None] = lambda: None,
-        session: Session | None = None,
+        session: SealedSession | None = None,
     ) -> None:
         self._reader, self._writer, self._at_the_end, self._session = reader, writer, at_the_end, session
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()

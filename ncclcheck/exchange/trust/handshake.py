@@ -57,7 +57,7 @@ class Caller(Struct, frozen=True):
     node_rank: int
 
 
-class Session(Struct, frozen=True):
+class SealedSession(Struct, frozen=True):
     """The lines of both directions of a connection, at one of its ends."""
 
     sends: SealedLines
@@ -108,12 +108,12 @@ def is_node_0(banner: Banner, said: Introduction, key: RunKey, welcome: Welcome)
     return is_tag(welcome.proof, _proof_key(key, banner), b"node 0", *_said(said), port)
 
 
-def session_of(banner: Banner, said: Introduction, key: RunKey, *, is_caller: bool) -> Session:
+def session_of(banner: Banner, said: Introduction, key: RunKey, *, is_caller: bool) -> SealedSession:
     """Return the lines of the connection, as one of its ends sends and receives them."""
     seen = framed(_banner_bytes(banner), *_said(said))
     up = SealedLines(key.derived("lines of the caller", seen))
     down = SealedLines(key.derived("lines of node 0", seen))
-    return Session(up, down) if is_caller else Session(down, up)
+    return SealedSession(up, down) if is_caller else SealedSession(down, up)
 
 
 def _proof_key(key: RunKey, banner: Banner) -> bytes:

@@ -14,14 +14,14 @@ _LEAST_TIME_US = 0.001  # what another node says may be 0
 _LEAST_US = 200.0  # what a busy core may take from a small message
 
 
-class Comparison(Struct, frozen=True):
+class GroupComparison(Struct, frozen=True):
     """The slow groups, slowest first, and how many groups could be compared with others."""
 
     slow: tuple[SlowGroup, ...]
     judged: int
 
 
-def slow_groups(times: Sequence[GroupTime], *, on_gpus: bool) -> Comparison:
+def slow_groups(times: Sequence[GroupTime], *, on_gpus: bool) -> GroupComparison:
     """Compare each group with the others that span as many nodes.
 
     Without GPUs a group inside a node is as fast as its cores, and is not judged; and groups on the same nodes share
@@ -42,4 +42,4 @@ def slow_groups(times: Sequence[GroupTime], *, on_gpus: bool) -> Comparison:
         least_us = fmean(time.time_us if time.low_us is None else time.low_us for time in own)
         if least_us > (1 + EFFECT) * usual_us and mean_us - usual_us > _LEAST_US:
             found.append(SlowGroup(slowest, usual_us, len(alike)))
-    return Comparison(tuple(sorted(found, key=lambda slow: -slow.time.time_us)), judged)
+    return GroupComparison(tuple(sorted(found, key=lambda slow: -slow.time.time_us)), judged)

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.measure.soak.counters import CARRIER
-from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakEvent, TailCause
+from ncclcheck.model.benchmarks.soak import EventKind, SoakBlock, SoakEnd, SoakEvent, TailCause
 
 TAIL = 10  # times the usual median
 _MOST = 256  # hosts, or links, whose incidents are kept apart
@@ -63,7 +63,7 @@ class Incidents:
         if block.wrong and not self._wrong:
             whose = tuple(dict.fromkeys(hosts[rank] for rank in block.wrong_ranks if rank < len(hosts)))
             text = f"{block.op} gave {block.wrong} wrong elements in block {block.number}"
-            self._wrong = (SoakEvent("wrong", at_s, end_s, whose, None, None, text),)
+            self._wrong = (_event("wrong", at_s, end_s, whose, text),)
 
     def add_tails(self, block: SoakBlock, at_s: float, usual_us: float, hosts: Sequence[str]) -> None:
         """Add the iterations that took far longer than usual."""
@@ -97,13 +97,11 @@ class Incidents:
     def lost(end: SoakEnd, at_s: float) -> list[SoakEvent]:
         """Return the events of the ranks that ended the soak."""
         return [
-            SoakEvent(
+            _event(
                 lost.kind,
                 at_s,
                 None,
                 (lost.host,),
-                None,
-                None,
                 f"rank {lost.rank} on {lost.host}: {lost.detail}",
             )
             for lost in end.lost
@@ -117,13 +115,11 @@ def _tail_event(host: str, how: TailCause, tails: _Tails) -> SoakEvent:
         else _UNNAMED[how]
     )
     several = "iterations" if tails.count > 1 else "iteration"
-    return SoakEvent(
+    return _event(
         "tail",
         tails.from_s,
         tails.to_s,
         (host,) if host else (),
-        None,
-        None,
         f"{tails.count} {several} of more than {TAIL} times the usual {tails.usual_us / 1e3:.3g} ms, "
         f"{tails.worst_us / 1e3:.3g} ms at most: {whose}",
     )
@@ -131,4 +127,13 @@ def _tail_event(host: str, how: TailCause, tails: _Tails) -> SoakEvent:
 
 def _flap_event(host: str, interface: str, flaps: _Flaps) -> SoakEvent:
     text = f"the carrier of {interface} on {host} changed {flaps.count} times"
-    return SoakEvent("flap", flaps.from_s, flaps.to_s, (host,), None, None, text)
+    return _event("flap", flaps.from_s, flaps.to_s, (host,), text)
+
+
+def _event(
+    kind: EventKind, from_s: float, to_s: float | None, hosts: tuple[str, ...], summary: str
+) -> SoakEvent:
+    """Return an event that has neither direction nor size."""
+    return SoakEvent(
+        kind=kind, from_s=from_s, to_s=to_s, hosts=hosts, direction=None, size_percent=None, summary=summary
+    )

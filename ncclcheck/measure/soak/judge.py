@@ -282,15 +282,15 @@ class SoakJudge:
             found = trend(series.samples, self._drop)
             if found is not None:
                 yield SoakEvent(
-                    "trend",
-                    series.samples[0].at_s,
-                    None,
-                    (),
-                    None,
-                    round(100 * found.part, 2),
-                    f"{op} became slower all the time: {100 * found.per_hour:.2g} % an hour, "
+                    kind="trend",
+                    from_s=series.samples[0].at_s,
+                    to_s=None,
+                    hosts=(),
+                    direction=None,
+                    size_percent=round(100 * found.part, 2),
+                    summary=f"{op} became slower all the time: {100 * found.per_hour:.2g} % an hour, "
                     f"{found.part:.0%} in all",
-                    self._counters.of_heat(),
+                    counters=self._counters.of_heat(),
                 )
 
 
@@ -305,16 +305,16 @@ def judged(lines: Iterable[SoakLine | None], folder: str = "") -> Soak:
 def _event(noted: _Noted) -> SoakEvent:
     drop, named = noted.drop, noted.whom
     return SoakEvent(
-        "drop",
-        drop.from_s,
-        drop.to_s,
-        () if named is None else named.hosts,
-        None if named is None else named.direction,
-        round(100 * drop.part, 2),
-        f"{noted.op} was {drop.part:.1%} slower than before (95 % interval {drop.low:.1%} to {drop.high:.1%})"
+        kind="drop",
+        from_s=drop.from_s,
+        to_s=drop.to_s,
+        hosts=() if named is None else named.hosts,
+        direction=None if named is None else named.direction,
+        size_percent=round(100 * drop.part, 2),
+        summary=f"{noted.op} was {drop.part:.1%} slower than before (95 % interval {drop.low:.1%} to {drop.high:.1%})"
         + (f": {_words(named)}" if named is not None else ""),
-        noted.counters,
-        drop.known_s if named is None else noted.named_s,
+        counters=noted.counters,
+        named_s=drop.known_s if named is None else noted.named_s,
     )
 
 

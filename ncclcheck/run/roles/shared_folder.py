@@ -26,7 +26,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
-from ncclcheck.model.snapshot import MeetingView, Snapshot
+from ncclcheck.model.snapshot import MeetingOutcome, MeetingView, Snapshot
 from ncclcheck.run.context import Context
 from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
@@ -59,18 +59,18 @@ class _Meeting(Struct, frozen=True):
     began: float
     nonce: bytes
 
-    def view(self, outcome: str, waited_s: float, detail: str = "") -> MeetingView:
+    def view(self, outcome: MeetingOutcome, waited_s: float, detail: str = "") -> MeetingView:
         """Return what this node saw in the folder."""
         last = self.directory.last
         return MeetingView(
-            self.context.host,
-            self.context.launch.node_rank,
-            self.directory.place.folder,
-            outcome,  # type: ignore[arg-type]
-            detail,
-            last.filesystem,
-            last.others,
-            round(waited_s, 1),
+            host=self.context.host,
+            node_rank=self.context.launch.node_rank,
+            path=self.directory.place.folder,
+            outcome=outcome,
+            detail=detail,
+            filesystem=last.filesystem,
+            others=last.others,
+            waited_s=round(waited_s, 1),
         )
 
 
@@ -209,7 +209,9 @@ def _as_participant(meeting: _Meeting) -> None:
         deadline = context.deadline.within(KNOWN_STORE_ANSWERS_S)
         way = find_master(search_of(context), deadline, context.say)
         reached = _Reached(replace(way, outcome="lost") if way.outcome == "answered" else way)
-    outcome = "unusable" if why.missing != "absent" else "headless" if directory.last.others else "alone"
+    outcome: MeetingOutcome = (
+        "unusable" if why.missing != "absent" else "headless" if directory.last.others else "alone"
+    )
     view = meeting.view(outcome, time.monotonic() - meeting.began, why.detail)
     view = replace(view, first_node_there=reached.store is not None)
     if reached.store is not None:

@@ -28,7 +28,7 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.reading import DEFAULT_PORT, port
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.model.codec import encode
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.launch import Launch
@@ -63,7 +63,7 @@ def run_from_head(
     options: RunOptions,
     environ: Mapping[str, str],
     say: Callable[[str], None],
-    show: Callable[[Standing], None] = lambda _: None,
+    show: Callable[[TimeLeft], None] = lambda _: None,
 ) -> RunResult:
     """Run to the end, which comes by the deadline whatever the hosts do; afterwards nothing of ours runs on them."""
     clock, request = start_clock(), options.head

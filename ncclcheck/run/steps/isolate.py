@@ -9,7 +9,7 @@ from ncclcheck.bench.pairs.matrix_result import plan_for, with_rounds
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults, pairs_order
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
-from ncclcheck.bench.pairs.round_answers import Lead
+from ncclcheck.bench.pairs.round_answers import RoundContext
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -38,7 +38,7 @@ def _lead(session: Session) -> Snapshot:
     one_process = not session.state.further
     broadcast_order(session, pairs_order(network, request.most_bytes, host_of, one_process=one_process))
     rounds = lead_rounds(
-        Lead(session.store, session.deadline, session.context.say), list(host_of), plan, keep
+        RoundContext(session.store, session.deadline, session.context.say), list(host_of), plan, keep
     )
     keep(rounds)
     session.state.gone = frozenset(lost.ticket for lost in rounds.lost if lost.outcome == "hang")

@@ -14,7 +14,7 @@ from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.bench.watch import DEADLINES, Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.measure.remaining import Standing
+from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.model.bench import BenchPlan, BenchResult, CoreSpeed, Isolation, NodeLog, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.codec import encode
@@ -126,7 +126,7 @@ def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: Store
     say_words(store, word(rank(0, **BUSY)), word(rank(1, phase="starting", iteration=0)))
     watched_run = watch(store)
     watched_run.look()
-    assert watched_run.standing() == Standing("starting (importing torch, allocating buffers)", 0, 1, None)
+    assert watched_run.standing() == TimeLeft("starting (importing torch, allocating buffers)", 0, 1, None)
     say_words(
         store, word(rank(0, **BUSY), sequence=2), word(rank(1, **BUSY, iteration=1, calls=9), sequence=2)
     )

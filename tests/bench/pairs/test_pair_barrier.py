@@ -53,8 +53,11 @@ def test_who_never_comes_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> 
     barrier.meet("1")
 
 
-def test_without_a_barrier_nobody_is_waited_for() -> None:
-    PairBarrier(dist.HashStore(), replace(TASK, barrier_ranks=0), lambda: None).meet("0")
+def test_without_a_barrier_nobody_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pair_barrier, "PAIR_BARRIER_S", 0.1)
+    signs: list[int] = []  # who waits gives one with each look
+    PairBarrier(dist.HashStore(), replace(TASK, barrier_ranks=0), lambda: signs.append(1)).meet("0")
+    assert not signs
 
 
 def test_a_stage_is_complete_when_the_last_receiver_has_come() -> None:

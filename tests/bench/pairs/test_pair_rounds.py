@@ -14,7 +14,7 @@ from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, Pai
 from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.pair_task import PairResult
-from ncclcheck.bench.pairs.round_answers import Lead
+from ncclcheck.bench.pairs.round_answers import RoundContext
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
@@ -53,7 +53,7 @@ def led(nodes: int, answer: Answer, plan: Plan = PLAN, backend: MemoryBackend | 
     threads = [threading.Thread(target=node, args=(ticket,)) for ticket in range(nodes)]
     for thread in threads:
         thread.start()
-    lead = Lead(within_process(backend, 0), Deadline(seconds), lambda _: None)
+    lead = RoundContext(within_process(backend, 0), Deadline(seconds), lambda _: None)
     try:
         return lead_rounds(lead, range(nodes), plan, lambda _: None)
     finally:

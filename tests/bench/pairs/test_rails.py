@@ -13,7 +13,7 @@ from ncclcheck.bench.pairs.pair_orders import PairsOrder
 from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import lead_rounds
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
-from ncclcheck.bench.pairs.round_answers import Lead
+from ncclcheck.bench.pairs.round_answers import RoundContext
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
@@ -76,7 +76,7 @@ def test_gpu_i_meets_gpu_i_and_a_slow_rail_is_named_with_its_number(monkeypatch:
     threads = [threading.Thread(target=follow, args=(ticket,)) for ticket in range(NODES)]
     for thread in threads:
         thread.start()
-    lead = Lead(within_process(backend, 0), Deadline(60.0), lambda _: None)
+    lead = RoundContext(within_process(backend, 0), Deadline(60.0), lambda _: None)
     rounds = lead_rounds(lead, range(NODES), Plan(1), lambda _: None)
     for thread in threads:
         thread.join()

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.pairs import round_answers
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound
-from ncclcheck.bench.pairs.round_answers import Answers, Lead, gather_round, gather_start
+from ncclcheck.bench.pairs.round_answers import Answers, RoundContext, gather_round, gather_start
 from ncclcheck.bench.pairs.round_limit import Finished
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
@@ -42,7 +42,7 @@ def gathered(told: dict[int, bytes], order: PairsRound = ORDER) -> Gathered:
         store.set_document(keys.pairs_answer(order.number, ticket), data)
     before: list[Finished] = []
     began = time.monotonic()
-    answers = gather_round(Lead(store, Deadline(60.0), lambda _: None), order, range(4), before)
+    answers = gather_round(RoundContext(store, Deadline(60.0), lambda _: None), order, range(4), before)
     is_over = store.get(keys.pairs_over(order.number)) == b"1"
     return Gathered(answers, tuple(before), time.monotonic() - began, is_over)
 
@@ -77,7 +77,7 @@ def test_a_pair_that_is_late_and_goes_on_is_slow_and_no_hang(monkeypatch: pytest
 
     thread = threading.Thread(target=late)
     thread.start()
-    answers = gather_round(Lead(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])
+    answers = gather_round(RoundContext(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])
     thread.join()
     assert set(answers) == {0, 1, 2, 3}
 
@@ -91,7 +91,11 @@ def test_a_pair_that_goes_on_without_end_is_given_up(monkeypatch: pytest.MonkeyP
     for number in range(1000):
         store.set_document(keys.pairs_moved(1, 3, number), b"1")
     began = time.monotonic()
-    assert set(gather_round(Lead(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])) == {0, 1, 2}
+    assert set(gather_round(RoundContext(store, Deadline(60.0), lambda _: None), ORDER, range(4), [])) == {
+        0,
+        1,
+        2,
+    }
     assert time.monotonic() - began < 20
 
 
@@ -149,7 +153,7 @@ def test_a_node_that_imports_torch_long_after_the_others_is_waited_for(
         store.set_document(keys.pairs_answer(0, ticket), encode(SOUND))
     thread = threading.Thread(target=late)
     thread.start()
-    answers = gather_start(Lead(store, Deadline(60.0), said.append), range(3))
+    answers = gather_start(RoundContext(store, Deadline(60.0), said.append), range(3))
     thread.join()
     assert set(answers) == {0, 1, 2}
     assert said == ["waiting for 1 of 3 nodes to import torch"]
@@ -163,5 +167,5 @@ def test_a_node_that_gives_no_sign_while_the_others_start_is_given_up(
     store.set_document(keys.pairs_answer(0, 0), encode(SOUND))
     store.set_document(keys.pairs_start(1, 0), b"1")
     began = time.monotonic()
-    assert set(gather_start(Lead(store, Deadline(60.0), lambda _: None), range(2))) == {0}
+    assert set(gather_start(RoundContext(store, Deadline(60.0), lambda _: None), range(2))) == {0}
     assert time.monotonic() - began < 20

@@ -20,6 +20,7 @@ from ncclcheck.facts.job.rank_processes import find_ranks
 from ncclcheck.facts.job.rank_stacks import py_spy
 from tests.cli.command_line import clean_environment, ncclcheck, refused
 from tests.ports import free_port
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 WATCH = [sys.executable, "-m", "ncclcheck", "watch"]
@@ -102,6 +103,11 @@ def _started(folder: Path, script: str, *arguments: str) -> Iterator[Job]:
         _ended(process),
     ):
         yield Job(process, errors)
+
+
+def _looked_at(folder: Path) -> list[float]:
+    """Return when each watcher of the folder looked last."""
+    return [json.loads(path.read_bytes())["at_s"] for path in folder.glob("*/status.json")]
 
 
 @contextmanager
@@ -283,7 +289,13 @@ def test_a_job_that_hangs_already_is_attached_to_and_a_signal_has_it_looked_at_n
         with subprocess.Popen(words, stderr=stderr, env=_environ()) as watch, _ended(watch):
             job = Job(watch, errors)
             job.said("evidence of a hang")
-            time.sleep(8)  # two looks
+            looks: set[float] = set()
+
+            def looked_twice() -> bool:
+                looks.update(_looked_at(tmp_path / "kept"))
+                return len(looks) > 2
+
+            until(looked_twice, "two further looks")
             watch.send_signal(signal.SIGUSR1)
             line = job.said("the job hangs")
             watch.send_signal(signal.SIGINT)

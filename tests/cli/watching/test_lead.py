@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.cli.watching import lead as module
-from ncclcheck.cli.watching.lead import Lead, LeadPlan
+from ncclcheck.cli.watching.lead import LeadPlan, WatchCoordinator
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -40,7 +40,7 @@ class World:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.store: Store = within_process(MemoryBackend(), 0)
-        self.lead = Lead(self.store, PLAN)
+        self.lead = WatchCoordinator(self.store, PLAN)
         self.numbers = dict.fromkeys(("node1", "node2", "node3"), 0)
         for _ in range(2):
             self.store.add(keys.WATCH_SLOTS, 1)
