@@ -7,11 +7,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ncclcheck.launch.reading import names_in, node_names
+from ncclcheck.launch.reading import ENTRY, names_in, node_names
 from ncclcheck.model.errors import UsageError
 
 MOST_HOSTS = 4096
-_ENTRY = re.compile(r"(?:[^,\s\[\]]|\[[^\]]*\])+")
 _USER = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*)@(.+)", re.ASCII)
 # What a name or address may consist of. ssh would take a leading dash for an option.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:%-]{0,252}", re.ASCII)
@@ -76,9 +75,9 @@ def _line(words: list[str], where: str) -> Iterable[ListedHost]:
 
 def _entries(text: str, where: str) -> list[str]:
     """Return what stands between commas and blanks, without those in brackets."""
-    if _ENTRY.sub("", text).strip(", \t\n"):
+    if ENTRY.sub("", text).strip(", \t\n"):
         raise UsageError(f"{where} {text[:60]!r} is no host and no set of hosts like node[01-04]")
-    return _ENTRY.findall(text)
+    return ENTRY.findall(text)
 
 
 def _entry(entry: str, where: str) -> list[ListedHost]:

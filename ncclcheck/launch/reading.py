@@ -11,6 +11,11 @@ DEFAULT_PORT = 29500  # torch/distributed/run.py: the default of --master-port
 LAST_PORT = 65535
 MOST_DIGITS = 7  # ten million ranks are more than anybody has
 MOST_NAMES = 1 << 16  # a list of more is a slip, and naming them all would take minutes
+_MOST_LETTERS = 253  # of a host name (RFC 1035): ClusterShell takes time in the square of a longer one
+ENTRY = re.compile(
+    r"(?:[^,\s\[\]]|\[[^\[\]]*\])+"
+)  # of a list; no "[" within brackets, so that it takes linear time
+_BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?:/(\d+))?)?", re.ASCII)
 
 
@@ -57,7 +62,9 @@ def node_names(text: str) -> tuple[str, ...]:
     """Return `node[1-3],login` expanded, in the order of the list; empty for what is no list, or over MOST_NAMES."""
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
-    if names_in(text) > MOST_NAMES:
+    if names_in(text) > MOST_NAMES or any(
+        len(part) > _MOST_LETTERS for part in _BRACKETS.sub("", text).split(",")
+    ):
         return ()
     try:
         # Raises for what is no list. Its own order is of no use: a NodeSet is sorted.
@@ -71,9 +78,9 @@ def node_names(text: str) -> tuple[str, ...]:
 def names_in(text: str) -> int:
     """Return how many names there are at most in such a list, without expanding it."""
     total = 0
-    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+    for entry in ENTRY.findall(text):
         of_entry = 1
-        for ranges in re.findall(r"\[([^\]]*)\]", entry):
+        for ranges in _BRACKETS.findall(entry):
             of_entry = min(of_entry * sum(_length(word) for word in ranges.split(",")), MOST_NAMES + 1)
         total += of_entry
     return total
@@ -90,7 +97,7 @@ def _length(text: str) -> int:
 
 def _entries(text: str) -> Iterator[str]:
     """Yield `a[3,1],b` as `a[3]`, `a[1]`, `b`."""
-    for entry in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+    for entry in ENTRY.findall(text):
         head, bracket, rest = entry.partition("[")
         ranges, _, tail = rest.partition("]")
         yield from (f"{head}[{word}]{tail}" for word in ranges.split(",")) if bracket else (entry,)

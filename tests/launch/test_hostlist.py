@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ncclcheck.launch.hostlist import MOST_HOSTS, ListedHost, parse_hostfile, parse_hosts
@@ -34,6 +36,14 @@ def test_a_user_before_the_name_is_for_ssh_alone() -> None:
     hosts = parse_hosts("root@node[1-2],node3", "--hosts:")
     assert [host.target for host in hosts] == ["root@node1", "root@node2", "node3"]
     assert [host.name for host in hosts] == ["node1", "node2", "node3"]
+
+
+@pytest.mark.parametrize("text", ["[", "[a", "[1,", "1-", "a@", "@", "n[1-2]", "[" * 500_000 + "]"])
+def test_an_endless_line_is_refused_at_once(text: str) -> None:
+    started = time.thread_time()
+    with pytest.raises(UsageError):
+        parse_hostfile(text * (1_000_000 // len(text)), "hosts")
+    assert time.thread_time() - started < 5
 
 
 @pytest.mark.parametrize(
