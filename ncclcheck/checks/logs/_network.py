@@ -146,6 +146,8 @@ def rails_apart(text: str) -> bool:
     if not (_TIMED_OUT.search(text) or _RETRIES_USED.search(text)):
         return False
     networks = [match["network"] for match in _GID.finditer(text)]
+    if any(network.startswith(LINK_LOCAL) for network in networks):
+        return False  # of no network at all
     if _RETRIES_USED.search(text):  # of routed rails whose third number differs many work
         networks = [network.partition(".")[0] for network in networks]
     return len(networks) > 1 and networks[0] != networks[1]

@@ -11,6 +11,7 @@ import re
 from ncclcheck.checks.logs._job_rows import rows_of_success
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.logs.lines.progress import RECENT
+from ncclcheck.logs.lines.prompts import AT_HOST, BRACKETED, ENVIRONMENT, SIGNS
 from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
 
 _WHOLE = re.compile(
@@ -39,6 +40,8 @@ _ONE_OF_MANY = re.compile(
     r"(?!.*[Ff]inished training).*\b(?:epoch|step|iteration|saving|validation|eval\w*|test)\b",
     re.IGNORECASE,
 )
+# A command that a person typed: its words, such as the `done` of a loop, are no words of the job.
+_TYPED = re.compile(rf"{ENVIRONMENT}(?:{BRACKETED}{SIGNS}|{AT_HOST}{SIGNS}|\$) ?[\w./~(\"'*]")
 _STEP = re.compile(
     r"\b(?:step|epoch|iter\w*|loss|accuracy)\b|\b(?:it|samples|img|images)/s|\d%\|", re.IGNORECASE
 )
@@ -184,7 +187,8 @@ def ends_of_job(log: Log) -> tuple[Remark, ...]:
     return tuple(
         end
         for end in remarks(log, "finished")
-        if not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
+        if not _TYPED.match(end.text)
+        and not (is_of_a_part(end) and end.place.line < begun.get(end.place.file, 0))
         and not _BEGINS.search(end.text)
         and not _is_of_another_try(log, end)
     )

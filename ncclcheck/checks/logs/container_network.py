@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, is_container, is_on_docker_bridge, tried
-from ncclcheck.checks.logs._view import culprits, failures, remarks, settings
+from ncclcheck.checks.logs._view import culprits, failures, remarks, settings, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -62,7 +62,7 @@ def container_network(log: Log) -> Iterator[Suspect]:
     bridged = [
         failure
         for failure in failures(log, "store")
-        if failure.final and is_on_docker_bridge(failure.address)
+        if (failure.final or troubles(log)) and is_on_docker_bridge(failure.address)
     ]
     if bridged:
         yield suspect(

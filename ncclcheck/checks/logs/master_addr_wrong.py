@@ -99,6 +99,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         or _head_is_nowhere(log)
         or _init_at_loopback(log)
         or _told_differently(log)
+        or _guessed(log)
     )
     yield from _unread_endpoint(log)
     yield from _unreached(log, store)
@@ -213,6 +214,29 @@ def _told_differently(log: Log) -> list[Suspect]:
             [*(remark for _, remark in by_host.values()), *vain],
             confidence="likely",
             hosts=culprits(log, [event.place for event in vain if isinstance(event, ConnectFailure)]),
+        )
+    ]
+
+
+def _guessed(log: Log) -> list[Suspect]:
+    """Return the store at the address that DeepSpeed guessed, where the job was told another one and nobody came."""
+    guesses = remarks(log, "launcher-address")
+    told = {remark.values["address"] for remark in remarks(log, "told-master")}
+    missed = [
+        failure
+        for failure in unmade(log)
+        if failure.layer == "store"
+        and failure.address in {guess.values["address"] for guess in guesses} - told
+    ]
+    if not told or not missed:
+        return []
+    return [
+        suspect(
+            f"The ranks look for the store at {missed[0].address}, the address that DeepSpeed's launcher took, and not "
+            f"at {heads(sorted(told))}, which the configuration names: give it with --master_addr.",
+            [*guesses, *missed],
+            confidence="likely",
+            hosts=culprits(log, [failure.place for failure in missed]),
         )
     ]
 

@@ -10,6 +10,7 @@ from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ETHERNET = 1500
+_SMALL = 1000  # bytes that every path carries
 _LINES_OF_A_PING = 8
 _REFUSED = ("1", "9")  # local length error, remote invalid request
 
@@ -95,6 +96,8 @@ def _large_pings_lost(log: Log) -> list[Remark]:
     """
     lost = remarks(log, "ping-lost")
     passed = min((int(ping.values["size"]) for ping in remarks(log, "ping-answered")), default=_ETHERNET)
+    if remarks(log, "ping-whole"):  # of the same look, so the path is there
+        passed = min(passed, _SMALL)
     pings = [ping for ping in remarks(log, "large-ping") if int(ping.values["size"]) > min(passed, _ETHERNET)]
     stalled = troubles(log) or after_the_end(log, "trouble-word")
     return [

@@ -15,6 +15,9 @@ from ncclcheck.model.finding import Fix
 _TOPICS = ("plugin-provider", "plugin-network", "plugin-sharp", "plugin-ucx", "plugin-load")
 _BUILT_IN = re.compile("NCCL INFO|network (?:IB|Socket) not found")  # these two networks are built in
 
+_UNLOADABLE = re.compile(
+    r"libnccl-net\S*: \S{1,200}: version `"
+)  # what it is linked to is of another version
 _OF_TOPOLOGY = ("topology-file", "topology-attribute")
 _OWN_NETWORKS = ("IB", "Socket")
 
@@ -49,7 +52,11 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL plugin/net.cc, aws-ofi-nccl, NVIDIA nccl-rdma-sharp-plugins.
     """
-    found = [remark for remark in remarks(log, *_TOPICS) if not _BUILT_IN.search(remark.text)]
+    found = [
+        remark
+        for remark in remarks(log, *_TOPICS)
+        if not _BUILT_IN.search(remark.text) or _UNLOADABLE.search(remark.text)
+    ]
     if found:
         yield suspect(
             "The network plug-in that the job asks for does not work as it is configured.",

@@ -10,6 +10,7 @@ from ncclcheck.checks.logs._view import culprits, remarks
 from ncclcheck.model.events import Log
 from ncclcheck.model.finding import Fix
 
+_NOT_READY = re.compile(r"\b802\b|not yet initialized|SYSTEM_NOT_READY")
 _IMPORT = re.compile(r"(?:transport/p2p|\bp2p\.cc).{0,80}Cu(?:da|DA) failure")
 
 
@@ -46,6 +47,8 @@ def nvlink_fabric_service(log: Log) -> Iterator[Suspect]:
     guide, section on GPU reset.
     """
     found, absent = remarks(log, "fabric"), remarks(log, "fabric-node")
+    if remarks(log, "no-nvswitch"):  # the service is installed where it has nothing to do, and ends
+        found = tuple(remark for remark in found if _NOT_READY.search(remark.text))
     if found:
         yield suspect(
             "The NVLink fabric is not set up: the fabric manager or IMEX is not running, or was restarted without a "

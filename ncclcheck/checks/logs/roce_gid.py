@@ -17,7 +17,9 @@ _ADDRESSING = re.compile(
     re.IGNORECASE,
 )
 _IN_INFINIBAND = re.compile(r"/IB\b")
-_LINK_LOCAL = re.compile(r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80", re.IGNORECASE)
+_LINK_LOCAL = re.compile(
+    r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80|Gids? ?::ffff:169\.254\.", re.IGNORECASE
+)
 
 
 @cause(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._reached import not_passed
@@ -12,6 +12,7 @@ from ncclcheck.checks.logs._view import culprits, exceptions, remarks, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
+_RANK = re.compile(r"\b[Rr]ank[ :=#]{1,2}(\d{1,6})\b")
 _LEFT = re.compile(
     r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)",
     re.IGNORECASE,
@@ -61,11 +62,8 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         yield noticed
         return
     exhausted = remarks(log, "inputs-exhausted")
-    if exhausted:
-        yield suspect(
-            "One rank has no more batches while others still have some: torch's Join noticed it and stopped all ranks.",
-            exhausted,
-        )
+    if exhausted and troubles(log):
+        yield _exhausted(exhausted)
         return
     if len({length for length, _ in lengths.values()}) > 1 and troubles(log):
         fewest = min(length for length, _ in lengths.values())
@@ -87,6 +85,17 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             at=troubles(log)[0].place,
             hosts=culprits(log, [remark.place for remark in left]),
         )
+
+
+def _exhausted(told: Sequence[Remark]) -> Suspect:
+    """Return that the program itself says who has no more batches, before its name's line or in it."""
+    ranks = {remark.place.rank for remark in told if remark.place.rank is not None}
+    ranks |= {int(match[1]) for remark in told if (match := _RANK.search(remark.text))}
+    return suspect(
+        "One rank has no more batches while others still have some, as the program itself says.",
+        told,
+        hosts=(f"rank {ranks.pop()}",) if len(ranks) == 1 else (),
+    )
 
 
 def _odd(lengths: Iterable[int]) -> int:

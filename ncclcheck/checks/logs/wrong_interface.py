@@ -85,6 +85,22 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         yield _advertised(log, bridged)
     elif (linked := _link_local_sockets(log)) and troubles(log):
         yield _also_link_local(linked)
+    elif (of_bridges := _with_bridges(log)) and any(
+        failure.final and _is_blind(failure) for failure in failed
+    ):
+        yield suspect(
+            f"NCCL also uses {heads(_bridges_of(of_bridges[0]))}, which no other node reaches, and a connection to a "
+            "peer failed.",
+            [
+                *(
+                    as_line(process, f"Using {', '.join(process.sockets)}"[:200])
+                    for process in of_bridges[:2]
+                ),
+                *failed,
+            ],
+            confidence="likely",
+            hosts=distinct_hosts(of_bridges)[:2],
+        )
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
         yield suspect(
@@ -138,6 +154,20 @@ def _link_local_sockets(log: Log) -> list[Process]:
         if not process.devices
         and any(socket.partition(":")[2].lower().startswith(LINK_LOCAL) for socket in process.sockets)
     ]
+
+
+def _with_bridges(log: Log) -> list[Process]:
+    """Return the processes whose NCCL sends data over several interfaces, some of them bridges or tunnels."""
+    return [process for process in log.processes if not process.devices and _bridges_of(process)]
+
+
+def _bridges_of(process: Process) -> list[str]:
+    return [socket for socket in process.sockets if VIRTUAL.match(socket)]
+
+
+def _is_blind(failure: ConnectFailure) -> bool:
+    """Return True if NCCL does not say to which address it could not connect (2.9 and older)."""
+    return failure.layer == "nccl" and failure.address == "a peer"
 
 
 def _why_not(address: str) -> str:

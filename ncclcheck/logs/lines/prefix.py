@@ -37,7 +37,9 @@ _TASK = re.compile(r" {0,6}(?P<task>\d{1,6}): ?")
 _RAISED = re.compile(
     r"\[(?P<task>\d{1,5})\] (?=Traceback|  File |(?:\w{1,40}\.){0,6}\w{1,40}(?:Error|Exception)\b)"
 )  # Hydra
-_OPEN_MPI = re.compile(r"\[\d{1,6},(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?")
+_OPEN_MPI = re.compile(
+    r"\[(?:\d{1,6},)?(?P<task>\d{1,6})\]<(?:stdout|stderr|stddiag)>: ?"
+)  # and Horovod's, without a job
 _PRRTE = re.compile(r"\[(?:prterun-|mpirun-|mpiexec-)?[\w.@-]{0,255},(?P<task>\d{1,6})\](?:<\w+>)?: ?")
 _LOCAL = re.compile(
     r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})(?:\|\d{1,6})?\]: ?", re.IGNORECASE

@@ -70,6 +70,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
         r"The caller indicates that this is not a failure",
         "TensorFlow's allocator tries again with less",
     ),
+    (r"^(?:real|user|sys)\s{1,8}\d{1,6}m[\d.,]{2,8}s$", "the shell's time of the command"),
     (
         r"Unable to register cu\w+ factory|Could not find TensorRT|cannot be preloaded",
         "another library's message, of no effect here",

@@ -140,6 +140,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         at_info=True,
         has_own_cause=True,
     ),
+    Topic("no-nvswitch", (r"NV_WARN_NOTHING_TO_DO",), alarms=False),  # of the fabric manager's start
     Topic(
         "p2p-disabled",
         (
@@ -278,6 +279,11 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "ping-answered", (r"^(?P<size>\d{3,5}) bytes from \S{1,253}(?: \S{3,45})?: icmp_seq=",), alarms=False
+    ),
+    Topic(
+        "ping-whole",
+        (r"\b[1-9]\d{0,5} (?:packets )?received\b.{0,40}\b0(?:\.0)?% packet loss",),
+        alarms=False,
     ),
     Topic("ping-lost", (r"\b0 (?:packets )?received\b.{0,40}\b100(?:\.0)?% packet loss",), alarms=False),
     Topic(

@@ -109,7 +109,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "foreign-service",
         (
-            r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)",
+            r"Ping failed, invalid value returned|Bad request from (?:peer|client)|unexpected (?:magic|header)|"
+            r"tcp_peer_recv_blocking: recv\(\) failed for <unknown>",
         ),
     ),
     Topic(
@@ -309,7 +310,8 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "plugin-load",
         (
-            r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|libnccl-net\S*: undefined symbol",
+            r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|"
+            r"libnccl-net\S*: (?:\S{1,200}: )?(?:undefined symbol|version `)",
             (
                 r"(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
                 r"requires)|fail|error)"
@@ -369,16 +371,6 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "hosts-file",
         (r"^127\.0\.(?:1\.1|0\.1)\s+(?!localhost)(?P<name>[A-Za-z][\w.-]{1,253})",),
-        alarms=False,
-    ),
-    Topic(
-        "master-address",
-        (r"\bMASTER_ADDR[=: ]{1,3}(?P<address>[\w.-]{1,253})",),
-        alarms=False,
-    ),
-    Topic(
-        "first-node",
-        (r"\bmachine_rank[:= ]{1,3}0\b|--(?:node[-_]rank|machine[-_]rank)[= ]0\b",),
         alarms=False,
     ),
     Topic(

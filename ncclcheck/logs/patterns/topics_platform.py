@@ -150,6 +150,26 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic("bandwidth-measured", (r"# Avg bus bandwidth {1,10}: \d",), alarms=False),
     Topic(
+        "launcher-address",  # that DeepSpeed's launcher takes for the first node's, of `hostname -I`
+        (r"\bUsing IP address of (?P<address>[\w.:-]{2,253}) for node\b",),
+        alarms=False,
+    ),
+    Topic(
+        "master-address",
+        (r"\bMASTER_ADDR[=: ]{1,3}(?P<address>[\w.-]{1,253})",),
+        alarms=False,
+    ),
+    Topic(
+        "first-node",
+        (r"\bmachine_rank[:= ]{1,3}0\b|--(?:node[-_]rank|machine[-_]rank)[= ]0\b",),
+        alarms=False,
+    ),
+    Topic(
+        "told-master",
+        (r"\bmain[-_]process[-_]ip[:= ]{1,3}['\"]?(?P<address>[\w.:-]{2,253})",),
+        alarms=False,
+    ),
+    Topic(
         "launched",  # by a person, at the prompt of a shell
         (
             r"^(?:[^#$>]{0,120}[#$>]|\+) .{0,200}\b(?:mpirun|mpiexec|prterun|srun|torchrun|deepspeed|accelerate launch|"

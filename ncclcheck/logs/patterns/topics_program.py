@@ -114,6 +114,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"\b(?:data ?loader|shard|iterator|dataset) is empty\b|\bworld_size \d{1,6} > num_shards|"
                 r"StopIteration after \d|leaving (?:the )?\w{1,20} loop\b"
             ),
+            r"\b(?:data ?loader|data ?set|iterator|samples|shards)\b.{0,20}\bexhausted\b(?!.{0,20}(?:restart|repeat))",
         ),
         has_own_cause=True,
     ),
@@ -283,6 +284,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"^rc=0$|^\w{0,20}EXIT(?:_CODE)?=0$|^exit(?:[ _](?:code|status))? ?[=:] ?0$|^status ?[=:] ?0$",
             r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"All processes entering MPI_Finalize",  # of Intel's MPI benchmarks
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",
             r"={4,} Serving Benchmark Result ={4,}|^Workload completed$",  # of vLLM and SGLang; of XPK

@@ -55,7 +55,7 @@ _OF_ANOTHER = re.compile(
 _AFTER_CLASS = re.compile(
     r"(?:Dist(?:Backend|Network|Store)?Error|Rendezvous\w*Error|BrokenPipeError|Connection\w*Error|EOFError|(?:Cancelled|AsyncEngineDead|GetTimeout)Error|"
     r"(?:RayActor|ActorDied|ActorUnavailable|WorkerCrashed|EngineDead|HorovodInternal|XlaRuntime)Error|"
-    r"Network(?:Connection)?Error|ConnectError|\w*(?:Daemon|Rpc|Rendezvous)\w*Error|ServiceUnavailable|"
+    r"Network(?:Connection)?Error|ConnectError|\w*(?:Daemon|Rpc|Rendezvous)\w*Error|_MultiThreadedRendezvous|ServiceUnavailable|"
     r"KeyboardInterrupt|SystemExit)$"
 )
 
