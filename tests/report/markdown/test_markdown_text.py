@@ -7,7 +7,7 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
+from ncclcheck.report.markdown.markdown_text import block, code, folded, md, paragraph, table
 from ncclcheck.report.text.plain import plain
 from tests.report.hostile import TEXT
 
