@@ -18,7 +18,7 @@ from ncclcheck.report.sections import asides
 from ncclcheck.report.text.findings_text import merged_findings, one_finding
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import draw_plain
-from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.plain import plain, without_commands
 
 if TYPE_CHECKING:
     from junitparser import TestCase
@@ -158,7 +158,7 @@ def _unique(cases: Iterable[Case]) -> Iterator[Case]:
 
 
 def _xml(text: str, *, lines: bool = False) -> str:
-    safe = text if lines else plain(text)
+    safe = "\n".join(map(without_commands, text.split("\n"))) if lines else without_commands(plain(text))
     return _NOT_XML.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), safe)
 
 

@@ -15,7 +15,7 @@ from ncclcheck.report.formats import Format, rendered
 from tests.report.junit_rules import broken_rules
 from tests.report.whole_report import LOG, whole_report
 
-HOSTILE = "\r\n::error::x\n# h\n```\n| a |[a](http://x.example)<script>@me \x1b[2J``````\u202e"
+HOSTILE = "::error::##[add-mask]x\r\n::error::x\n# h\n```\n| a |[a](http://x.example)<script>@me \x1b[2J``````\u202e"
 # What is chosen from a list, or read again to draw the section, is no free text.
 _OURS = frozenset(
     {"op", "ops", "dtype", "backend", "code", "slug", "created", "outcome", "source", "counters"}
@@ -23,7 +23,7 @@ _OURS = frozenset(
 
 
 def hostile(value: Any, kind: Any = None) -> Any:
-    """Return the same with hostile text behind each free text."""
+    """Return the same with hostile text before each free text."""
     if isinstance(value, msgspec.Struct):
         changed = {
             field.name: hostile(getattr(value, field.name), field.type)
@@ -38,7 +38,7 @@ def hostile(value: Any, kind: Any = None) -> Any:
     is_free = isinstance(value, str) and "str" in re.findall(
         r"\w+", getattr(kind, "__name__", "") + str(kind)
     )
-    return f"{value}{HOSTILE}" if is_free else value
+    return f"{HOSTILE}{value}" if is_free else value
 
 
 def hostile_reports() -> tuple[Report, Report]:
@@ -53,6 +53,7 @@ def test_no_line_is_a_command_of_github_and_no_character_steers_a_terminal(forma
         text = rendered(made, format_, 1)
         assert not set("\r\x1b\u202e") & set(text)
         ours = r"::(?:error|warning|notice) title=[^\n:,]*::"
+        assert format_ == "github" or "##[" not in text
         begun = [line for line in text.splitlines() if re.match(r"\s*::", line)]
         assert [line for line in begun if format_ != "github" or not re.match(ours, line)] == []
 
