@@ -63,7 +63,7 @@ def _renderer(format_: ScreenFormat) -> Callable[[Report], str]:
 
         return to_junit
     if format_ == "md":
-        from ncclcheck.report.markdown import to_markdown
+        from ncclcheck.report.markdown.markdown import to_markdown
 
         return to_markdown
     if format_ == "github":

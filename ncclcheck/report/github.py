@@ -11,11 +11,11 @@ from typing import Literal, TypeAlias
 
 from ncclcheck.model.finding import Finding
 from ncclcheck.model.report import Report
+from ncclcheck.report.sections import asides
 from ncclcheck.report.text.checks_text import unknown_lines
 from ncclcheck.report.text.findings_text import merged_findings, one_finding
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
-from ncclcheck.report.text.sections import sections
 
 Level: TypeAlias = Literal["error", "warning", "notice"]
 _LEVELS: dict[str, Level] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -40,7 +40,7 @@ def _annotations(report: Report) -> Iterator[str]:
     if unknown:
         crashed = any(entry.outcome == "crashed" for entry in report.checks)
         yield _command("error" if crashed else "warning", f"{name}: not known", unknown)
-    for title, text in sections(report, 0):
+    for title, text in asides(report, 0):
         yield _command("notice", f"{name}: {title}", text)
 
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
 from ncclcheck.report.gate import CheckCase, check_cases
+from ncclcheck.report.sections import asides
 from ncclcheck.report.text.findings_text import merged_findings, one_finding
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import draw_plain
-from ncclcheck.report.text.plain import plain
-from ncclcheck.report.text.sections import sections
+from ncclcheck.report.text.plain import plain, without_commands
 
 if TYPE_CHECKING:
     from junitparser import TestCase
@@ -52,7 +52,7 @@ def to_junit(report: Report) -> str:
     for name, value in _properties(report):
         suite.add_property(_xml(name), _xml(value))
     suite.add_testcases([_element(case) for case in cases])
-    beside = "\n".join(f"{title}\n{text}" for title, text in sections(report, 1))
+    beside = "\n".join(f"{title}\n{text}" for title, text in asides(report, 1))
     if beside:
         suite.append(SystemOut(_xml(beside, lines=True)))  # type: ignore[no-untyped-call]
     suite.time = _seconds(report.elapsed_s)  # update_statistics has put the sum of the checks there
@@ -158,7 +158,7 @@ def _unique(cases: Iterable[Case]) -> Iterator[Case]:
 
 
 def _xml(text: str, *, lines: bool = False) -> str:
-    safe = text if lines else plain(text)
+    safe = "\n".join(map(without_commands, text.split("\n"))) if lines else without_commands(plain(text))
     return _NOT_XML.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), safe)
 
 

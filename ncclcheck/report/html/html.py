@@ -7,12 +7,14 @@ our scripts by their hashes and no connection at all, so even a mistake of ours 
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import hashlib
 import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.model.codec import encode
@@ -25,9 +27,8 @@ from ncclcheck.report.html.html_isolation import rounds_chart
 from ncclcheck.report.html.html_matrix import heat_map, point_map
 from ncclcheck.report.html.html_nodes import NodeTable, nccl_groups, node_table
 from ncclcheck.report.html.html_soak import time_axis
-from ncclcheck.report.matrix.matrix_text import matrix_lines
+from ncclcheck.report.sections import SECTIONS, heading
 from ncclcheck.report.shell import comment, export
-from ncclcheck.report.soak.soak_text import soak_lines
 from ncclcheck.report.text.bench_text import (
     bench_setting,
     failure_words,
@@ -35,17 +36,13 @@ from ncclcheck.report.text.bench_text import (
     repeat_words,
     wrong_words,
 )
-from ncclcheck.report.text.comparison_text import comparison_lines
+from ncclcheck.report.text.checks_text import unknown_checks
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
 from ncclcheck.report.text.fleet_text import fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.text.groups_text import group_lines
-from ncclcheck.report.text.isolation_text import isolation_lines
-from ncclcheck.report.text.measured_text import measured_lines
 from ncclcheck.report.text.page import draw_plain
 from ncclcheck.report.text.plain import plain
-from ncclcheck.report.text.sections import authentication_words
-from ncclcheck.report.trials.trials_text import trial_lines
+from ncclcheck.report.text.reach_text import authentication_words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -67,6 +64,16 @@ _VERDICT_WORDS = {
 _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
+class PageSection(Struct, frozen=True):
+    """A section that the page has: its anchor, its title in the navigation and as a heading, its count, its HTML."""
+
+    name: str
+    title: str
+    heading: str
+    count: int | None
+    body: str
+
+
 def to_html(report: Report) -> str:
     """Return the page. It holds every finding and check as text, readable and printable without its script."""
     environment = _environment()
@@ -80,36 +87,21 @@ def to_html(report: Report) -> str:
     charts = chart_data(report if is_drawn else replace(report, probes=()))
     script = _script(environment)
     library = _plotly() if charts else ""
+    context = {
+        "report": report,
+        "findings": findings,
+        "nodes": nodes,
+        "silent": [node.host for node in report.nodes if node.status == "silent"],
+        "charts": charts,
+        "point_map": points,
+        **_of_sections(report),
+    }
     return environment.get_template("report.html.jinja").render(
-        report=report,
-        findings=findings,
-        nodes=nodes,
+        **context,
+        sections=_sections(report, environment, context),
         counts=_counts(report),
-        fleet_words=fleet_words,
-        fleet_rows=fleet_rows(report.fleet) if report.fleet is not None else [],
         verdict_word=_VERDICT_WORDS[report.verdict.status],
-        silent=[node.host for node in report.nodes if node.status == "silent"],
-        not_known=_not_known(report),
-        nccl_groups=nccl_groups(report),
-        coverage=None if isinstance(report.coverage, Missing) else report.coverage,
-        authentication=authentication_words(report) if len(report.nodes) > 1 and report.fleet is None else "",
-        has_ranks=report.bench is not None and any(point.ranks for point in report.bench.points),
-        failed_pairs=failed_pairs(report),
-        most_pairs=MOST_PAIRS,
-        charts=charts,
-        rounds_chart=rounds_chart(report.isolation),
-        groups_text=draw_plain(group_lines(report)),
-        trials_text=draw_plain(trial_lines(report)),
-        isolation_text=draw_plain(isolation_lines(report)),
-        heat_map=heat_map(report.matrix),
-        point_map=points,
-        time_axis=time_axis(report.soak),
-        soak_text=draw_plain(soak_lines(report)),
-        matrix_text=draw_plain(matrix_lines(report)),
-        bench_setting=bench_setting(report.bench) if report.bench else "",
-        measured_text=draw_plain(measured_lines(report)),
-        comparison_text=draw_plain(comparison_lines(report)),
-        settings_text=_settings(report),
+        authentication=authentication_words(report),
         style=_asset(environment, "report.css"),
         script=script,
         library=library,
@@ -121,6 +113,42 @@ def to_html(report: Report) -> str:
     )
 
 
+def _of_sections(report: Report) -> dict[str, Any]:
+    """Return what the templates of the sections need beside the report."""
+    return {
+        "fleet_words": fleet_words,
+        "fleet_rows": fleet_rows(report.fleet) if report.fleet is not None else [],
+        "not_known": unknown_checks(report),
+        "nccl_groups": nccl_groups(report),
+        "coverage": None if isinstance(report.coverage, Missing) else report.coverage,
+        "has_ranks": report.bench is not None and any(point.ranks for point in report.bench.points),
+        "failed_pairs": failed_pairs(report),
+        "most_pairs": MOST_PAIRS,
+        "rounds_chart": rounds_chart(report.isolation),
+        "heat_map": heat_map(report.matrix),
+        "time_axis": time_axis(report.soak),
+        "bench_setting": bench_setting(report.bench) if report.bench else "",
+        "settings_text": _settings(report),
+    }
+
+
+def _sections(report: Report, environment: Environment, context: dict[str, Any]) -> list[PageSection]:
+    """Return the sections that the report has. `lines` gives a template the lines that the terminal has."""
+    found = []
+    for section in SECTIONS:
+        title = heading(section, report)
+        body = environment.get_template(f"sections/{section.html}.html.jinja").render(
+            **context,
+            title=title,
+            lines=lambda section=section: draw_plain(section.text(report, 1)),
+        )
+        if body.strip():
+            count = None if section.count is None else section.count(report)
+            found.append(PageSection(section.name, section.title, title, count, body))
+    return found
+
+
+@functools.cache
 def _environment() -> Environment:
     # Jinja takes 50 ms to import, which a preflight that prints text need not pay.
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -256,15 +284,6 @@ def _counts(report: Report) -> dict[str, int]:
         "not_applicable": outcomes.count("not_applicable"),
         "nodes": len(report.nodes),
     }
-
-
-def _not_known(report: Report) -> list[Any]:
-    """Return the checks that crashed or are unknown, also in part."""
-    return [
-        entry
-        for entry in report.checks
-        if entry.outcome in ("crashed", "unknown") or (entry.outcome == "found" and entry.reason)
-    ]
 
 
 def _settings(report: Report) -> str:

@@ -24,6 +24,15 @@ _EXPLAINED = (
 )
 
 
+def unknown_checks(report: Report) -> list[CheckEntry]:
+    """Return the checks that crashed or are unknown, also in part."""
+    return [
+        entry
+        for entry in report.checks
+        if entry.outcome in ("crashed", "unknown") or (entry.outcome == "found" and entry.reason)
+    ]
+
+
 def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
     """Yield the checks that crashed or are unknown, by reason: they did not pass."""
     for entry in report.checks:

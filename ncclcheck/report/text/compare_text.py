@@ -8,7 +8,7 @@ from ncclcheck.model.codec import encode_pretty
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.units import format_number, format_size
 from ncclcheck.report.compare import Changes, FindingChange, PointChange, Side
-from ncclcheck.report.markdown_text import code, md, paragraph, table
+from ncclcheck.report.markdown.markdown_text import code, md, paragraph, table
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import BLANK, Line, Span, draw, line
 

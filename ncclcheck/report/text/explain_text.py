@@ -6,39 +6,36 @@ from collections.abc import Iterator
 
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import LogReport, Report
-from ncclcheck.report.text.findings_text import finding_lines
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.text.page import BLANK, VERDICT_STYLE, Line, Span, draw, line
+from ncclcheck.report.text.page import BLANK, Line, Span, line
 
 _KIB, _MIB = 1 << 10, 1 << 20
 _MOST_VALUES = 8
 
 
-def render_explain(
-    report: Report, log: LogReport, *, verbose: int = 0, width: int | None = None, color: bool = False
-) -> str:
-    """Return the report as text. The last line is `exit CODE: REASON`."""
-    return draw(_page(report, log, verbose), width=width, color=color)
-
-
-def _page(report: Report, log: LogReport, verbose: int) -> Iterator[Line]:
-    yield line(
+def explain_header(report: Report, log: LogReport, verbose: int) -> Line:
+    """Return the first line: how much was read, and with -v of which files."""
+    return line(
         Span(f"{report.tool.name} {report.tool.version} · explain · {_what_was_read(log, verbose)}", "bold")
     )
-    for section in (finding_lines(report, verbose), used_lines(log, verbose), harmless_lines(log, verbose)):
-        lines = list(section)
-        if lines:
-            yield BLANK
-            yield from lines
-    yield BLANK
-    first, *more = report.verdict.reasons or ("no reason was given",)
-    for reason in more:
-        yield line(f"also: {reason}")
-    yield line(
-        Span(f"exit {report.verdict.exit_code}", VERDICT_STYLE[report.verdict.status]),
-        f": {first}",
-        wrap=False,
-    )
+
+
+def log_lines(report: Report, verbose: int) -> Iterator[Line]:
+    """Yield what the job really used, and with -v the lines that are normal."""
+    if report.log is None:
+        return
+    used, harmless = list(used_lines(report.log, verbose)), list(harmless_lines(report.log, verbose))
+    yield from used
+    if used and harmless:
+        yield BLANK
+    yield from harmless
+
+
+def log_aside(report: Report, verbose: int) -> Iterator[Line]:
+    """Yield the same below the files that were read, for formats that have no header."""
+    if report.log is not None:
+        yield line(", ".join(file.name for file in report.log.files))
+    yield from log_lines(report, verbose)
 
 
 def _what_was_read(log: LogReport, verbose: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.plain import plain, without_commands
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -71,7 +71,7 @@ def draw(lines: Iterable[Line], *, width: int | None, color: bool) -> str:
 def draw_plain(lines: Iterable[Line]) -> str:
     """Return the page as text without colours, never wrapped, to embed it in another document."""
     drawn = (
-        f"{' ' * page_line.indent}{plain(''.join(span.text for span in page_line.spans))}"
+        f"{' ' * page_line.indent}{without_commands(plain(''.join(span.text for span in page_line.spans)))}"
         for page_line in lines
     )
     return "".join(f"{text.rstrip()}\n" for text in drawn)
@@ -87,6 +87,9 @@ def _wrapped(page_line: Line, width: int | None) -> Iterator[Text]:
     )
     for part in text.divide(offsets):
         part.rstrip()
+        shown = without_commands(part.plain)
+        if shown != part.plain:
+            part = Text(shown)
         yield Text(margin) + part if part else part
 
 

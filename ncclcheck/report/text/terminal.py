@@ -11,23 +11,13 @@ from ncclcheck.model.finding import SEVERITIES
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.report import NodeEntry, Report
-from ncclcheck.report.matrix.matrix_text import matrix_lines
-from ncclcheck.report.soak.soak_text import soak_lines
-from ncclcheck.report.text.bench_text import bench_lines
-from ncclcheck.report.text.checks_text import quiet_check_lines, unknown_lines
-from ncclcheck.report.text.comparison_text import comparison_lines
-from ncclcheck.report.text.explain_text import render_explain
-from ncclcheck.report.text.findings_text import finding_lines
-from ncclcheck.report.text.fleet_text import fleet_lines
-from ncclcheck.report.text.groups_text import group_lines
-from ncclcheck.report.text.isolation_text import isolation_lines
-from ncclcheck.report.text.measured_text import measured_lines
-from ncclcheck.report.text.mesh_text import mesh_lines
-from ncclcheck.report.text.nccl_text import nccl_lines
+from ncclcheck.report.sections import IN_TERMINAL
+from ncclcheck.report.text.explain_text import explain_header
 from ncclcheck.report.text.page import BLANK, VERDICT_STYLE, Line, Span, draw, line
-from ncclcheck.report.text.sections import authentication_words
-from ncclcheck.report.text.settings_text import settings_lines
-from ncclcheck.report.trials.trials_text import trial_lines
+from ncclcheck.report.text.reach_text import authentication_words
+
+# A log is not the machine: that most causes have no sign in it is not worth a line each.
+_NOT_OF_LOGS = ("not-known", "checks")
 
 
 def render(report: Report, *, verbose: int = 0, width: int | None = None, color: bool = False) -> str:
@@ -36,37 +26,21 @@ def render(report: Report, *, verbose: int = 0, width: int | None = None, color:
     `verbose` 1 adds what passed or did not apply, all evidence, and each node's NCCL; it never takes anything away.
     The last line is `exit CODE: REASON`.
     """
-    if report.log is not None:
-        return render_explain(report, report.log, verbose=verbose, width=width, color=color)
     return draw(page(report, verbose), width=width, color=color)
 
 
 def page(report: Report, verbose: int) -> Iterator[Line]:
     """Yield the lines of the report, from the header to the exit code."""
-    yield from header_lines(report)
-    for section in (
-        finding_lines(report, verbose),
-        fleet_lines(report),
-        unknown_lines(report, verbose),
-        nccl_lines(report, verbose),
-        measured_lines(report),
-        comparison_lines(report),
-        bench_lines(report, verbose),
-        group_lines(report),
-        trial_lines(report),
-        isolation_lines(report),
-        matrix_lines(report),
-        soak_lines(report),
-        mesh_lines(report),
-        settings_lines(report),
-        quiet_check_lines(report, verbose),
-    ):
-        lines = list(section)
+    log = report.log
+    yield from header_lines(report) if log is None else (explain_header(report, log, verbose),)
+    for section in IN_TERMINAL:
+        lines = list(section.text(report, verbose)) if log is None or section.name not in _NOT_OF_LOGS else []
         if lines:
             yield BLANK
             yield from lines
     yield BLANK
-    yield from _summary(report)
+    if log is None:
+        yield from _summary(report)
     yield from _verdict(report)
 
 
@@ -127,8 +101,8 @@ def _summary(report: Report) -> Iterator[Line]:
         yield line(
             f"reach: {coverage.pairs_planned} of {coverage.pairs_possible} directed pairs of nodes ({coverage.scheme})"
         )
-    if len(report.nodes) > 1 and report.fleet is None:
-        yield line(authentication_words(report))
+    if words := authentication_words(report):
+        yield line(words)
 
 
 def _verdict(report: Report) -> Iterator[Line]:

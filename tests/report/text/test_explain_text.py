@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.report.text.explain_text import render_explain
+from ncclcheck.report.text.terminal import render
 from tests.report.test_explain import report_on
 
 TEXT = """
@@ -13,9 +13,7 @@ a:1:1 [0] NCCL INFO NVLS multicast support is not available on dev 0
 
 
 def printed(verbose: int = 0) -> list[str]:
-    report = report_on(TEXT)
-    assert report.log is not None
-    return render_explain(report, report.log, verbose=verbose).splitlines()
+    return render(report_on(TEXT), verbose=verbose).splitlines()
 
 
 def test_the_page() -> None:

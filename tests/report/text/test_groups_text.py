@@ -8,7 +8,7 @@ from ncclcheck.model.benchmarks.mesh_bench import MeshPoint, StepTime
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.html.html import to_html
 from ncclcheck.report.junit import to_junit
-from ncclcheck.report.markdown import to_markdown
+from ncclcheck.report.markdown.markdown import to_markdown
 from ncclcheck.report.text.groups_text import group_lines
 from ncclcheck.report.text.page import draw_plain
 from tests.builders import cluster

@@ -35,5 +35,12 @@ def test_markup_emoji_and_escapes_in_data_are_text() -> None:
     assert draw([line(data)], width=None, color=True) == data.replace("\x1b", "\\x1b") + "\n"
 
 
+def test_no_line_is_a_command_of_github_actions_wrapped_or_not() -> None:
+    table_row = line(Span("::error::x", "bold"), " slow ##[error]y", indent=2)
+    for width, color in ((None, False), (80, True)):
+        assert draw([table_row], width=width, color=color) == "  \\x3a:error::x slow \\x23#[error]y\n"
+    assert draw([line("x" * 20, " ::error::x")], width=20, color=False).splitlines()[1] == r"\x3a:error::x"
+
+
 def test_a_blank_line_is_empty() -> None:
     assert draw([BLANK, line("", indent=4)], width=40, color=False) == "\n\n"

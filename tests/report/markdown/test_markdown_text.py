@@ -7,8 +7,8 @@ from hypothesis import given
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
-from ncclcheck.report.text.plain import plain
+from ncclcheck.report.markdown.markdown_text import block, code, folded, md, paragraph, table
+from ncclcheck.report.text.plain import plain, without_commands
 from tests.report.hostile import TEXT
 
 PARSER = MarkdownIt("commonmark").enable("table")
@@ -38,7 +38,7 @@ def test_a_cell_shows_its_text_and_no_text_ends_it(text: str, other: str) -> Non
 def test_a_block_holds_its_lines_whatever_is_in_them(text: str) -> None:
     (token,) = PARSER.parse(block([text, "```", text]))
     assert token.type == "fence"
-    assert token.content.splitlines() == [plain(text), "```", plain(text)]
+    assert token.content.splitlines() == [without_commands(plain(text)), "```", without_commands(plain(text))]
 
 
 @pytest.mark.parametrize("text", ["@user", "see http://x.example", "www.x.example", "a@b.example"])
@@ -55,3 +55,12 @@ def test_names_stay_readable() -> None:
 def test_folded_content_is_markdown_of_its_own() -> None:
     assert PARSER.parse(folded("two", "*x*"))[0].type == "html_block"
     assert "<summary>two</summary>\n\n*x*\n\n</details>" in folded("two", "*x*")
+
+
+def test_no_line_of_it_is_a_command_of_github_actions() -> None:
+    assert paragraph("::error::x") == r"\::error::x"
+    assert code("##[error]x") == r"##\[error\]x"
+    assert (
+        block(["::error::x", "  ::stop-commands::x"])
+        == "```sh\n\\x3a:error::x\n  \\x3a:stop-commands::x\n```\n"
+    )

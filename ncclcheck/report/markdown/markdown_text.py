@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ncclcheck.report.text.plain import plain
+from ncclcheck.report.text.plain import OLD_COMMAND, plain, without_commands
 
 # Characters with a meaning inside a line; `$` opens a formula on GitHub and GitLab.
 _INLINE = re.compile(r"[\\`*\[\]~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
-_BLOCK = re.compile(r"^([#+=-]|\d{1,9}(?=[.)]))")
+_BLOCK = re.compile(r"^([#+=-]|\d{1,9}(?=[.)])|:(?=:))")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;"}
 # What would become a link or call a person by name: an empty comment in it, and it does not.
 _LINKS = (("@", "@<!-- -->"), ("://", ":<!-- -->//"))
@@ -31,7 +31,7 @@ def md(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """`md` of what begins a line, where it could also begin a heading, a list or a rule."""
+    """`md` of what begins a line, where it could also begin a heading, a list, a rule or a command of GitHub."""
     return _BLOCK.sub(lambda match: _escaped_marker(match[1]), md(text))
 
 
@@ -42,7 +42,7 @@ def _escaped_marker(marker: str) -> str:
 def code(text: str) -> str:
     """`text` as a code span, where it can be one also in a table."""
     safe = plain(text).strip()
-    if not safe or "|" in safe:
+    if not safe or "|" in safe or OLD_COMMAND in safe:
         return md(safe)
     fence = "`" * (_longest_run(safe) + 1)
     space = " " if safe[0] == "`" or safe[-1] == "`" else ""
@@ -51,7 +51,7 @@ def code(text: str) -> str:
 
 def block(lines: Iterable[str], language: str = "sh") -> str:
     """Return the lines as a code block, one line each."""
-    safe = [plain(line) for line in lines]
+    safe = [without_commands(plain(line)) for line in lines]
     fence = "`" * max(3, *(_longest_run(text_line) + 1 for text_line in safe), 3)
     return "\n".join([f"{fence}{language}", *safe, fence, ""])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.report.markdown import to_markdown
+from ncclcheck.report.markdown.markdown import to_markdown
 from tests.report.reports import ADVICE, check_run, found, mtu_finding, report
 from tests.report.samples import full_report
 

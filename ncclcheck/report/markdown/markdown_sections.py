@@ -1,15 +1,15 @@
-"""The report as Markdown: for GITHUB_STEP_SUMMARY, a merge request, a ticket."""
+"""The sections of a report in Markdown, without their headings; one that the report does not have yields nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ncclcheck.model.bench import Point
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import NcclEntry, Report, Used
 from ncclcheck.model.units import format_number, format_size
-from ncclcheck.report.markdown_text import block, code, folded, md, paragraph, table
+from ncclcheck.report.markdown.markdown_text import block, code, folded, md, paragraph, table
 from ncclcheck.report.shell import comment, export
 from ncclcheck.report.text.bench_text import (
     bench_setting,
@@ -18,64 +18,31 @@ from ncclcheck.report.text.bench_text import (
     repeat_words,
     wrong_words,
 )
-from ncclcheck.report.text.comparison_text import comparison_lines
+from ncclcheck.report.text.checks_text import unknown_checks
 from ncclcheck.report.text.findings_text import merged_evidence, merged_findings
 from ncclcheck.report.text.fleet_text import HEADER, fleet_rows, fleet_words
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.text.groups_text import group_lines
-from ncclcheck.report.text.measured_text import measured_lines
-from ncclcheck.report.text.mesh_text import mesh_lines
-from ncclcheck.report.text.page import draw_plain
-from ncclcheck.report.text.sections import reach_lines
+from ncclcheck.report.text.page import Line, draw_plain
 
-_MARK = {"pass": "✅", "fail": "❌", "unknown": "❓", "error": "💥"}
 _SEVERITY = {"error": "🔴 error", "warning": "🟡 warning", "info": "🔵 info"}
 _PARTLY = {"found": "unknown in part"}
 _OPEN_EVIDENCE = 6
 
 
-def to_markdown(report: Report) -> str:
-    """Return the document: verdict, findings, unknowns, choices, measurements, settings, checks."""
-    sections = ("".join(section) for section in _sections(report))
-    return "\n".join(text for text in sections if text)
+def as_block(lines: Callable[[Report], Iterable[Line]]) -> Callable[[Report], Iterator[str]]:
+    """Return the section that has those lines as they are in the terminal, in a code block."""
+
+    def markdown(report: Report) -> Iterator[str]:
+        drawn = draw_plain(lines(report))
+        if drawn:
+            yield block(drawn.splitlines(), "text")
+
+    return markdown
 
 
-def _sections(report: Report) -> Iterator[Iterator[str]]:
-    yield _verdict(report)
-    yield _findings(report)
-    yield _fleet(report)
-    yield _unknown(report)
-    yield _settings(report)
-    yield _nccl(report)
-    yield _between(report)
-    yield _comparison(report)
-    yield _bench(report)
-    yield _groups(report)
-    yield _used(report)
-    yield _checks(report)
-
-
-def _verdict(report: Report) -> Iterator[str]:
-    verdict = report.verdict
-    yield f"# {_MARK[verdict.status]} {md(report.tool.name)} {md(report.command)}: {verdict.status}\n\n"
-    first, *more = verdict.reasons or ("no reason was given",)
-    yield f"**exit code {verdict.exit_code}**: {md(first)}\n\n"
-    for reason in more:
-        yield f"- also: {md(reason)}\n"
-    silent = [node.host for node in report.nodes if node.status == "silent"]
-    nodes = f"{plural(len(report.nodes), 'node')}: {code(fold_hosts(node.host for node in report.nodes))}"
-    yield "\n" if more else ""
-    yield nodes if report.nodes else "no nodes"
-    yield f"; silent: {code(fold_hosts(silent))}" if silent else ""
-    yield f" · {report.elapsed_s:.1f} s · {md(report.created)} · version {md(report.tool.version)}\n"
-
-
-def _findings(report: Report) -> Iterator[str]:
-    findings = merged_findings(report.findings)
-    if not findings:
-        return
-    yield f"## {plural(len(findings), 'finding')}\n\n"
-    for finding in findings:
+def findings_markdown(report: Report) -> Iterator[str]:
+    """Yield each finding with its evidence and what to do about it."""
+    for finding in merged_findings(report.findings):
         yield from _finding(finding)
 
 
@@ -108,33 +75,29 @@ def _fix(fix: Fix) -> Iterator[str]:
         yield f"Risk: {md(fix.risk)}\n\n"
 
 
-def _fleet(report: Report) -> Iterator[str]:
+def fleet_markdown(report: Report) -> Iterator[str]:
     """Yield the checks of several reports that did not pass on every node."""
     if report.fleet is None:
         return
-    yield f"## Fleet\n\n{md(fleet_words(report.fleet))}\n"
+    yield f"{md(fleet_words(report.fleet))}\n"
     rows = [[md(slug), *numbers, code(where)] for slug, *numbers, where in fleet_rows(report.fleet)]
     if rows:
         yield "\n" + table(list(HEADER), rows)
 
 
-def _unknown(report: Report) -> Iterator[str]:
+def unknown_markdown(report: Report) -> Iterator[str]:
     """Yield what crashed or is unknown, also in part: it did not pass."""
     rows = [
         [_PARTLY.get(entry.outcome, entry.outcome), code(entry.code), *map(md, (entry.slug, entry.reason))]
-        for entry in report.checks
-        if entry.outcome in ("crashed", "unknown") or (entry.outcome == "found" and entry.reason)
-    ]  # fmt: skip
+        for entry in unknown_checks(report)
+    ]
     if rows:
-        yield f"## {plural(len(rows), 'unknown check')}\n\n"
         yield table(["", "code", "check", "why"], rows)
 
 
-def _settings(report: Report) -> Iterator[str]:
+def settings_markdown(report: Report) -> Iterator[str]:
+    """Yield the advised environment as lines for a shell, and the notes."""
     advice = report.advice
-    if not advice.env and not advice.notes:
-        return
-    yield "## Settings to use\n\n"
     lines = []
     for setting in advice.env:
         where = f", on {fold_hosts(setting.hosts)} only" if setting.hosts else ""
@@ -145,7 +108,8 @@ def _settings(report: Report) -> Iterator[str]:
         yield f"\n- {paragraph(note)}\n"
 
 
-def _nccl(report: Report) -> Iterator[str]:
+def nccl_markdown(report: Report) -> Iterator[str]:
+    """Yield a row for each choice, with the nodes that share it."""
     groups: dict[tuple[str, ...], list[NcclEntry]] = {}
     for entry in report.nccl:
         interface = entry.interface or ("none: it would fail" if entry.fails else "not known")
@@ -153,7 +117,6 @@ def _nccl(report: Report) -> Iterator[str]:
         groups.setdefault(key, []).append(entry)
     if not groups:
         return
-    yield "## What NCCL chooses\n\n"
     rows = [
         [code(fold_hosts(entry.host for entry in group)), *map(md, key), md(group[0].reason)]
         for key, group in groups.items()
@@ -161,25 +124,12 @@ def _nccl(report: Report) -> Iterator[str]:
     yield table(["hosts", "interface", "network", "version", "source", "why"], rows)
 
 
-def _between(report: Report) -> Iterator[str]:
-    """Which pairs were tried, what failed, and how fast the network is."""
-    lines = "".join(draw_plain(part) for part in (reach_lines(report), measured_lines(report)))
-    if lines:
-        yield "## Between the nodes\n\n"
-        yield block(lines.splitlines(), "text")
-
-
-def _comparison(report: Report) -> Iterator[str]:
-    if report.comparison is not None:
-        yield "## As-is and advised\n\n"
-        yield block(draw_plain(comparison_lines(report)).splitlines(), "text")
-
-
-def _bench(report: Report) -> Iterator[str]:
+def bench_markdown(report: Report) -> Iterator[str]:
+    """Yield the setting, the ranks that failed, the points, the ceilings, and what to make of them."""
     bench = report.bench
     if bench is None:
         return
-    yield f"## Benchmark\n\n{paragraph(bench_setting(bench))}\n\n"
+    yield f"{paragraph(bench_setting(bench))}\n\n"
     for failure in bench.failures:
         yield f"- failed: {md(failure_words(failure))}\n"
     yield "\n" if bench.failures else ""
@@ -249,19 +199,13 @@ def _row(point: Point) -> list[str]:
     ]
 
 
-def _groups(report: Report) -> Iterator[str]:
-    lines = [*draw_plain(group_lines(report)).splitlines(), *draw_plain(mesh_lines(report)).splitlines()]
-    if lines:
-        yield "## Parallel groups\n\n"
-        yield block(lines, "text")
-
-
-def _used(report: Report) -> Iterator[str]:
+def log_markdown(report: Report) -> Iterator[str]:
+    """Yield the logs that were read, what was really used, and the lines that are normal."""
     log = report.log
     if log is None:
         return
     names = ", ".join(code(file.name) for file in log.files)
-    yield f"## Logs\n\n{plural(len(log.files), 'file')}{': ' if names else ''}{names}\n\n"
+    yield f"{plural(len(log.files), 'file')}{': ' if names else ''}{names}\n\n"
     if log.used:
         rows = [
             [
@@ -282,7 +226,8 @@ def _used(report: Report) -> Iterator[str]:
         yield folded("harmless, although it looks like trouble", shown)
 
 
-def _checks(report: Report) -> Iterator[str]:
+def checks_markdown(report: Report) -> Iterator[str]:
+    """Yield all checks, folded."""
     if report.checks:
         rows = [
             [
