@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import all_alarms, remarks
-from ncclcheck.checks.logs._works import closes_the_job, ends_of_job, launched
+from ncclcheck.checks.logs._works import closes_the_job, launched
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.events import Event, Log, Remark
 
@@ -60,10 +60,24 @@ def mended_by_version(log: Log) -> tuple[Run, Run] | None:
     return None
 
 
+def helped(log: Log, name: str) -> tuple[Event, ...]:
+    """Return what went wrong, and the setting of that name with which a later command ended well; else nothing."""
+    for attempt in remarks(log, "workaround"):
+        if not attempt.values["setting"].startswith(f"{name}="):
+            continue
+        number = run_of(log, attempt.place.line + 1)
+        wrong = [event for event in all_alarms(log) if run_of(log, event.place.line) < number]
+        ends = [end for end in remarks(log, "finished", "succeeded") if run_of(log, end.place.line) == number]
+        if wrong and ends and not any(run_of(log, event.place.line) == number for event in all_alarms(log)):
+            return (wrong[0], attempt)
+    return ()
+
+
 def _tried_between(log: Log, failed: Run, later: Run) -> bool:
     return any(
         failed.wrong[0].place.line < attempt.place.line < later.ends[-1].place.line
         for attempt in remarks(log, "workaround")
+        if not attempt.values["setting"].startswith("LD_")  # which selects the version
     )
 
 
@@ -75,7 +89,7 @@ def _starts(log: Log) -> tuple[int, ...]:
 
 def _runs(log: Log) -> Iterator[Run]:
     banners, wrong = _by_run(log, remarks(log, "nccl-banner")), _by_run(log, all_alarms(log))
-    ends = _by_run(log, [end for end in ends_of_job(log) if closes_the_job(end)])
+    ends = _by_run(log, [end for end in remarks(log, "finished") if closes_the_job(end)])
     for number in range(1, len(_starts(log)) + 1):
         yield Run(tuple(banners.get(number, ())), tuple(wrong.get(number, ())), tuple(ends.get(number, ())))
 

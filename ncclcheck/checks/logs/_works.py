@@ -15,7 +15,7 @@ from ncclcheck.logs.lines.prompts import AT_HOST, BRACKETED, ENVIRONMENT, SIGNS
 from ncclcheck.model.events import CommInit, Event, Log, LogPosition, PythonException, Remark, WorkerExit
 
 _WHOLE = re.compile(
-    r"train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
+    r"return ?code|train|epochs\b|\bjob\b|\brun\b|\ball\b|\bexit|succe|HTTP/1|\bfit\b|concluded|bounds|total",
     re.IGNORECASE,
 )
 # Words of success that are about a beginning: a job was submitted, an image downloaded, a library opened.

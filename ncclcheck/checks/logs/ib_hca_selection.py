@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, chosen_apart, rails_apart
+from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import remarks, settings, troubles
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
@@ -45,6 +46,17 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """
     told = remarks(log, "ib-incompatible")
     odd = _odd(log)
+    chosen_well = helped(log, "NCCL_IB_HCA")
+    if chosen_well and remarks(log, "ib-completion", "ib-modify-qp"):
+        yield suspect(
+            "The job failed over one of the adapters, and ended well with another choice of them (NCCL_IB_HCA): an "
+            "adapter of another network was among them.",
+            chosen_well,
+            confidence="likely",
+            hosts=(),
+            explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing", "roce-gid"),
+        )
+        return
     if told:
         yield suspect(
             "The nodes use RDMA adapters that are not compatible with each other.",

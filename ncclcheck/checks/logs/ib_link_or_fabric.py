@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import only_sockets, rails_apart, uses_infiniband
+from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import culprits, heads, hosts_of_address, remarks, troubles
 from ncclcheck.logs.messages.ib_status import status_of
 from ncclcheck.model.events import Log, Remark
@@ -52,6 +53,8 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL transport/net_ib (async events, completions): status 12 retry exceeded, 13 receiver not ready, 5 flushed.
     """
+    if helped(log, "NCCL_IB_HCA"):
+        return  # with other adapters all is well: it is their choice
     events = _fatal_events(log)
     down = remarks(log, "ib-port-down")
     hardware = remarks(log, "ib-hardware")

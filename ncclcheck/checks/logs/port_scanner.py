@@ -73,6 +73,8 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             found,
             confidence="possible"
             if of_this_job or finished_well(log)
+            else "likely"
+            if all("<unknown>" in remark.text for remark in found)  # Open MPI, of whom it does not know
             else "certain"
             if said or alarms(log)
             else "likely",

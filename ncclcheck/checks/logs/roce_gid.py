@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
+from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.checks.logs._works import went_on_after
 from ncclcheck.model.events import Log, Remark
@@ -54,6 +55,14 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib: GID choice before and since 2.21, ibv_modify_qp errors EINVAL and ETIMEDOUT,
     completion status 12.
     """
+    if index := helped(log, "NCCL_IB_GID_INDEX"):
+        yield suspect(
+            "The job failed, and ended well with another GID (NCCL_IB_GID_INDEX).",
+            index,
+            confidence="likely",
+            hosts=(),
+        )
+        return
     broken = [
         remark for remark in remarks(log, "ib-completion") if remark.values.get("status") in ("12", "13")
     ]

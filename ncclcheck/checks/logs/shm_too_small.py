@@ -13,7 +13,8 @@ from ncclcheck.model.finding import Fix
 _CUDA = re.compile(r"shm\w*\.(?:cc|h):\d{1,6} NCCL WARN Cuda failure '?(?!out of memory)")
 
 _GONE = re.compile(
-    r"(?:(?:attaching to|failed to open) shared memory .{1,200}|shm\w*\.cc:\d{1,6} NCCL WARN Call to open failed: )"
+    r"(?:(?:attaching to|failed to open) shared memory .{1,200}|"
+    r"shm\w*\.(?:cc|h):\d{1,6} NCCL WARN Call to (?:shm_)?open failed ?: )"
     r"No such file or directory",
     re.IGNORECASE,
 )

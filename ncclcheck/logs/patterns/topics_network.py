@@ -165,6 +165,7 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (
             r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
             r"(?i:(?:creat|regist|alloc)\w{0,4} (?:\w{1,12} )?(?:qp|cq|mr|pd)\b.{0,60}Cannot allocate memory)",
+            r"^ *Error: +Cannot allocate memory \(errno=12\)",  # of Open MPI's OpenFabrics
             r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)",
         ),
         at_info=True,

@@ -47,7 +47,11 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "workaround",
-        (r"^[^#$>\n]{0,80}[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1|NCCL_P2P_LEVEL=LOC)\b",),
+        (
+            r"^[^#$>\n]{0,80}[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1\b|NCCL_P2P_LEVEL=LOC\b|"
+            r"NCCL_NVLS_ENABLE=0\b|"
+            r"NCCL_IB_(?:HCA|GID_INDEX)=\S{1,200}|LD_(?:LIBRARY_PATH|PRELOAD)=\S{0,80}nccl)",
+        ),
         alarms=False,
     ),
     Topic(

@@ -284,6 +284,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"^rc=0$|^\w{0,20}EXIT(?:_CODE)?=0$|^exit(?:[ _](?:code|status))? ?[=:] ?0$|^status ?[=:] ?0$",
             r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
+            r"\breturn ?code ?[=:] ?0$",  # of subprocess
             r"All processes entering MPI_Finalize",  # of Intel's MPI benchmarks
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",

@@ -32,6 +32,7 @@ _TROUBLE = re.compile(
     r"cannot|could ?n[o']t|unable to|refused|timed out|unreachable|"
     r"time ?out(?![\s:=(]{0,3}\d)|"
     r"hangs?|hanging|hung|stuck|stalled|deadlock\w*|no progress|not responding|denied|corrupt\w*|mismatch\w*|"
+    r"never (?:exits|returns|ends|finishes|comes back)|does(?: not|n't) (?:exit|return|end|finish)|"
     r"killing job|forwarding signal|no (?:further |more )?output|nothing (?:more|else|happens)|"
     r"abort\w*|crash\w*|died|dead|killed|unresponsive|terminated)\b",
     re.IGNORECASE,

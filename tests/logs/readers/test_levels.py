@@ -19,8 +19,8 @@ from tests.logs.rounds import explain
         "FATAL: something new",
         "[E1122 10:00:00.123 Somewhere.cpp:12] something new",
         "[E Somewhere.cpp:12] something new",
-        "bash: line 1: torchrun: command not found",
-        "/bin/sh: 1: torchrun: not found",
+        "bash: line 1: trainer: command not found",
+        "/bin/sh: 1: trainer: not found",
     ],
 )
 def test_such_a_line_is_an_error(text: str) -> None:
