@@ -36,7 +36,13 @@ Outcome: TypeAlias = Literal["healthy", "named", "undetermined", "nothing"]
 UNDETERMINED = "undetermined"
 _PEER_MEMORY = re.compile("memory_peers|peermem")
 # A job goes on, over slower ways.
-_SLOWS = ("rdma-userspace-missing", "gdr-unavailable", "stale-config", "ib-link-or-fabric")
+_SLOWS = (
+    "rdma-userspace-missing",
+    "gdr-unavailable",
+    "stale-config",
+    "ib-link-or-fabric",
+    "routing-asymmetric",
+)
 # Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
 _ENDS_AT_ONCE = frozenset(
     {

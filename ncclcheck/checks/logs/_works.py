@@ -21,7 +21,7 @@ _WHOLE = re.compile(
 # Words of success that are about a beginning: a job was submitted, an image downloaded, a library opened.
 _BEGINS = re.compile(
     r"\b(?:submitted|schedul\w+|assigned|download\w*|image|in progress|queued|created|opened|loaded|imported|installed|"
-    r"resolved|initiali[sz]\w*|not success\w*|but)\b",
+    r"resolved|initiali[sz]\w*|not success\w*|but|or (?:interrupted|failed|aborted))\b",
     re.IGNORECASE,
 )
 # A server that is ready, or that answered, goes on; so may a program after its tracker has closed the run.

@@ -61,7 +61,7 @@ def container_network(log: Log) -> Iterator[Suspect]:
         )
     bridged = [
         failure
-        for failure in failures(log, "store")
+        for failure in (*failures(log, "store"), *failures(log, "other"))
         if (failure.final or troubles(log)) and is_on_docker_bridge(failure.address)
     ]
     if bridged:

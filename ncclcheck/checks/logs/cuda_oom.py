@@ -13,6 +13,7 @@ from ncclcheck.model.finding import Fix
 _ASKED = re.compile(
     r"(?:allocate|more than) (?:more than )?(?P<size>\d{1,15}(?:\.\d+)?) ?(?P<unit>[KMGTPEZ])i?B"
 )
+_OF_NCCL = re.compile(r"CUDA malloc \d{16,20} bytes")
 _MOST_GIB = {"K": 1e12, "M": 1e9, "G": 1e6, "T": 1e3, "P": 0.0}
 
 
@@ -46,6 +47,8 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
     torch c10/cuda/CUDACachingAllocator.cpp; CUDA's cudaErrorMemoryAllocation; NCCL's allocations in alloc.h.
     """
     found = [remark for remark in remarks(log, "cuda-oom") if not is_absurd(remark.text)]
+    if remarks(log, "garbled-size"):  # NCCL's own words around it say no more
+        found = [remark for remark in found if "Tried to allocate" in remark.text]
     late = timeouts(log)
     if (
         late
@@ -68,6 +71,8 @@ def cuda_oom(log: Log) -> Iterator[Suspect]:
 
 def is_absurd(text: str) -> bool:
     """True for a request that no program makes: memory was corrupted by something earlier, so this is no cause."""
+    if _OF_NCCL.search(text):
+        return True
     match = _ASKED.search(text)
     if match is None:
         return False

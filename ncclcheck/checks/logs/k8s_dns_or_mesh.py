@@ -89,7 +89,9 @@ def k8s_dns_or_mesh(log: Log) -> Iterator[Suspect]:
     broken: list[Event] = [failure for failure in failures(log) if failure.layer != "store" or dropped]
     broken = broken or list(remarks(log, "closed-by-peer"))
     broken = broken or list(exceptions(log, "after-effect") if dropped else ())
-    if mesh and broken and troubles(log):
+    if not broken and not shows_work(log):
+        broken = list(dropped)  # the sidecar's own word, and the job got no further
+    if mesh and broken and (dropped or troubles(log)):
         yield suspect(
             "A sidecar of a service mesh (or a NetworkPolicy) between the pods breaks connections "
             "that NCCL opens.",

@@ -100,6 +100,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         or _init_at_loopback(log)
         or _told_differently(log)
         or _guessed(log)
+        or _cluster_at_loopback(log)
     )
     yield from _unread_endpoint(log)
     yield from _unreached(log, store)
@@ -216,6 +217,22 @@ def _told_differently(log: Log) -> list[Suspect]:
             hosts=culprits(log, [event.place for event in vain if isinstance(event, ConnectFailure)]),
         )
     ]
+
+
+def _cluster_at_loopback(log: Log) -> list[Suspect]:
+    """Return what TensorFlow was told on several machines: that all processes of the job are on its own."""
+    told = remarks(log, "cluster-at-loopback")
+    hosts = {line.place.host for line in told} - {None}
+    if len(hosts) == 1 or not hosts or shows_work(log):
+        return []
+    found = suspect(
+        f"TF_CONFIG says on {len(hosts)} machines that the processes are at loopback addresses, so each looks for the "
+        "others on itself.",
+        told,
+        confidence="likely",
+        explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout", "rank-exception"),
+    )
+    return [replace(found, blames_nobody=True)]
 
 
 def _guessed(log: Log) -> list[Suspect]:

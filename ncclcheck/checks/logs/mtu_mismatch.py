@@ -51,7 +51,10 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     RFC 1191 and RFC 4821 (path MTU black holes); errno EMSGSIZE; ibv_modify_qp with a path MTU larger than
     active_mtu.
     """
-    told = remarks(log, "mtu-error")
+    told = [
+        *remarks(log, "mtu-error"),
+        *(path for path in remarks(log, "path-mtu") if int(path.values["path"]) > int(path.values["port"])),
+    ]
     values = [
         remark for remark in remarks(log, "mtu") if "NET/IB" not in remark.text and "qpn" not in remark.text
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._view import alarms, finished_well, is_local, remarks
+from ncclcheck.checks.logs._view import alarms, finished_well, hosts_of, is_local, is_place, remarks
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
@@ -52,6 +52,16 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             explains=("rank-exception", "firewall-blocked-ports", "world-size-mismatch"),
         )
         return
+    garbled = () if found else _as_a_size(log)
+    if garbled:
+        sent = as_text(f"{int(garbled[0].values['bytes']):x}")
+        yield suspect(
+            f"NCCL took {sent!r} for the size of a request: a program that is not part of this job sent it.",
+            garbled,
+            confidence="likely",
+            explains=("rank-exception", "cuda-oom", "firewall-blocked-ports"),
+        )
+        return
     strangers = () if found else _that_is_said_to_scan(log) or _of_another_network(log)
     if strangers:
         yield suspect(
@@ -78,7 +88,32 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             else "certain"
             if said or alarms(log)
             else "likely",
+            hosts=_stranger(log, found),
         )
+
+
+def _as_a_size(log: Log) -> tuple[Remark, ...]:
+    """Return the requests for memory whose size is eight letters: what a stranger said at the port of an allocator."""
+    return tuple(
+        asked for asked in remarks(log, "garbled-size") if as_text(f"{int(asked.values['bytes']):x}")
+    )
+
+
+def _stranger(log: Log, found: tuple[Remark, ...]) -> tuple[str, ...]:
+    """Return the one name or address that closed a connection to who speaks, if it is of no node of the log."""
+    speakers = {remark.place.host for remark in found}
+    known = {process.address for process in log.processes}
+    names = {
+        peer
+        for remark in remarks(log, "closed-by-peer")
+        if remark.place.host in speakers
+        and (peer := remark.values.get("address", "").partition("<")[0])
+        and is_place(peer)
+        and peer not in known
+        and not is_local(peer)
+        and peer.partition(".")[0] not in hosts_of(log)
+    }
+    return (names.pop(),) if len(names) == 1 else ()
 
 
 def _that_sweeps(log: Log) -> tuple[Remark, ...]:

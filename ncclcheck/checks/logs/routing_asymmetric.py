@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from ipaddress import ip_interface
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
-from ncclcheck.checks.logs._network import VIRTUAL, tried
+from ncclcheck.checks.logs._network import VIRTUAL, as_line, tried
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
-from ncclcheck.model.events import Log, Remark
+from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -83,6 +83,19 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             at=(failed or listed)[0].place,
             hosts=culprits(log, [line.place for line in listed]),
         )
+        return
+    if (together := _in_one_network(log)) and (failed or listed or remarks(log, "inspected")):
+        yield suspect(
+            f"NCCL sends over {len(together[0].sockets)} interfaces of {together[0].host} whose addresses are of one "
+            "network: Linux sends all of it through the first, and answers through another one than received.",
+            [
+                *(as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in together),
+                *failed,
+            ],
+            confidence="likely",
+            at=(failed or together)[0].place,
+            hosts=(),
+        )
 
 
 def _address(listed: Remark) -> str:
@@ -97,6 +110,19 @@ def _by_another_way(log: Log) -> list[Remark]:
         for route in remarks(log, "route-to")
         if used and route.values["device"] not in used and route.values["source"] not in used.values()
     ]
+
+
+def _in_one_network(log: Log) -> list[Process]:
+    """Return a process of each host whose sockets of NCCL are several, with addresses that share three numbers."""
+    found: dict[str, Process] = {}
+    for process in log.processes:
+        addresses = list(
+            dict.fromkeys(socket.partition(":")[2].partition("<")[0] for socket in process.sockets)
+        )
+        networks = {address.rpartition(".")[0] for address in addresses}
+        if len(addresses) > 1 and len(networks) == 1 and "." in addresses[0] and not process.devices:
+            found.setdefault(process.host, process)
+    return list(found.values())
 
 
 def _listed_twice(log: Log) -> list[Remark]:

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._reached import not_passed
-from ncclcheck.checks.logs._view import culprits, exceptions, remarks, troubles
+from ncclcheck.checks.logs._view import culprits, exceptions, remarks, timeouts, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
+_TRAINED = re.compile(r"\b(?:training|train|fit)\b.{0,20}\b(?:finished|done|complete|over)", re.IGNORECASE)
+_OF_RANKS = re.compile(r"\((\d{1,6})/\d{1,6}\)")  # of icefall: rank and number of ranks
+_FEW = 3
 _RANK = re.compile(r"\b[Rr]ank[ :=#]{1,2}(\d{1,6})\b")
 _LEFT = re.compile(
     r"epoch \d+ (?:is )?(?:done|complete|finished)|(?:finished|done|complete)[^.]{0,40}(?:exit|waiting|leav)",
@@ -65,6 +68,9 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     if exhausted and troubles(log):
         yield _exhausted(exhausted)
         return
+    if early := _ended_before_others(log):
+        yield early
+        return
     if len({length for length, _ in lengths.values()}) > 1 and troubles(log):
         fewest = min(length for length, _ in lengths.values())
         most = max(length for length, _ in lengths.values())
@@ -77,7 +83,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
             at=troubles(log)[0].place,
             hosts=culprits(log, [remark.place for remark in odd_lines]),
         )
-    elif left and _others_wait(log, left) and not exceptions(log):
+    elif left and _others_wait(log, left) and not exceptions(log) and not _all_trained(log, left):
         yield suspect(
             "Some ranks finished while others still waited for them: they had fewer batches.",
             left,
@@ -108,6 +114,35 @@ def _others_wait(log: Log, left: list[Remark]) -> bool:
     """True if a rank that did not leave failed."""
     ranks = {remark.place.rank for remark in left}
     return any(alarm.place.rank is not None and alarm.place.rank not in ranks for alarm in troubles(log))
+
+
+def _ended_before_others(log: Log) -> Suspect | None:
+    """Return that some ranks came to the end of their data, and ranks that never say so waited for them in vain."""
+    told = remarks(log, "data-ended")
+    by_rank: dict[int, Remark] = {}
+    for remark in told:
+        match = _OF_RANKS.search(remark.text)
+        rank = int(match[1]) if match else remark.place.rank
+        if rank is not None:
+            by_rank.setdefault(rank, remark)
+    waited = {timeout.place.rank for timeout in timeouts(log)} - {None}
+    if not by_rank or not waited - set(by_rank):
+        return None
+    return suspect(
+        "Some ranks came to the end of their data, while others still had some and waited for them.",
+        [*by_rank.values(), *timeouts(log)[:2]],
+        at=timeouts(log)[0].place,
+        hosts=tuple(f"rank {rank}" for rank in sorted(by_rank)) if len(by_rank) <= _FEW else (),
+    )
+
+
+def _all_trained(log: Log, left: Sequence[Remark]) -> bool:
+    """Return True if ranks that did not leave say that their training was over: they wait for another reason."""
+    ranks = {remark.place.rank for remark in left}
+    return any(
+        end.place.rank is not None and end.place.rank not in ranks and _TRAINED.search(end.text)
+        for end in remarks(log, "finished")
+    )
 
 
 def _noticed(log: Log) -> Suspect | None:

@@ -51,7 +51,14 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
-    told = _apart(log) or _beyond(log) or _one_number(log) or _sizes_differ(log) or _too_few_pods(log)
+    told = (
+        _apart(log)
+        or _beyond(log)
+        or _too_many_launchers(log)
+        or _one_number(log)
+        or _sizes_differ(log)
+        or _too_few_pods(log)
+    )
     if told:
         yield told
         return
@@ -164,6 +171,24 @@ def _sizes_differ(log: Log) -> Suspect | None:
     found = suspect(
         f"The hosts were started for jobs of different sizes ({commands}), so some wait for ranks that never come.",
         list(asked.values()),
+        confidence="likely",
+    )
+    return replace(found, blames_nobody=True)
+
+
+def _too_many_launchers(log: Log) -> Suspect | None:
+    """Return that more tasks of srun or mpirun started a launcher than the nodes it was told, and some met nobody."""
+    alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
+    started: dict[int, Remark] = {}
+    for told in remarks(log, "size-asked"):
+        if told.place.rank is not None and "torchrun" in told.text:
+            started.setdefault(told.place.rank, told)
+    nodes = {int(told.values["nodes"]) for told in started.values()}
+    if not alone or len(nodes) != 1 or len(started) <= max(nodes):
+        return None
+    found = suspect(
+        f"torchrun was told of {max(nodes)} nodes, and {len(started)} tasks started it: one task per node is right.",
+        [*started.values(), *alone],
         confidence="likely",
     )
     return replace(found, blames_nobody=True)

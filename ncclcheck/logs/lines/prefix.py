@@ -22,6 +22,12 @@ _CLOCK = re.compile(r"\[?(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\
 _GLOG = re.compile(
     r"\[?[IWEF](?P<month>\d{1,2}?)(?P<day>\d\d) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d+)?) "
 )
+_TORCH = re.compile(
+    r"(?P<letter>[EF])\d{4} \d\d:\d\d:\d\d\.\d{3,6} \d{1,20} (?:site-packages/)?torch/[\w/]{1,120}\.py:\d{1,6}\] ?"
+)  # of torch's own logger: a traceback that it writes stands behind it line by line
+_HOROVOD = re.compile(
+    r"[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \d{4}\[(?P<task>\d{1,6})\]<(?:stdout|stderr)>: ?"
+)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _SYSLOG = re.compile(
     r"(?P<name>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2}) (?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d(?:\.\d+)?) "
@@ -86,7 +92,8 @@ _SOURCE_FILE = re.compile(r"\.(?:py|cpp|cc|cu|cuh|c|h|hpp|rs|go|pyx|js|ts)$")
 _TORCHX = re.compile(
     r"[\w.-]{1,64}/\d{1,5} (?=\[(?:default|rank)\d{1,6}\]:|[IWE]\d{4} \d\d:)"
 )  # role and replica
-_STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?(?:[FP] )?")  # CRI writes F for a full line
+# CRI writes F for a full line; who collects journals writes where a line is from
+_STREAM = re.compile(r"\[?(?:stdout|stderr)\]?[: ] ?(?:[FP] )?|\[(?:host|kernel|dmesg|journal|syslog)\] ")
 
 _NO_HOSTS = frozenset(
     {
@@ -157,11 +164,8 @@ def _one(found: Prefix) -> Prefix | None:
         after = _of_platform(found) or _timed(found) or _numbered(found)
         if after is not None:
             return after
-    if found.time_s is None and first in "IWEF" and (match := _GLOG.match(text)):
-        return replace(found, time_s=_seconds(match))
-    if first.isupper() and (match := _SYSLOG.match(text)):
-        timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
-        return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
+    if first.isupper() and (after := _in_capitals(found)):
+        return after
     if first == "(" and (after := _bracketed(found)):
         return after
     if match := _KERNEL.match(text):
@@ -171,6 +175,21 @@ def _one(found: Prefix) -> Prefix | None:
     if match := _POD.match(text):
         return replace(found, message=text[match.end() :], host=match["pod"])
     return _of_platform(found) or _logged(found) or _worded(found)
+
+
+def _in_capitals(found: Prefix) -> Prefix | None:
+    """Take what begins with a letter for the level, as torch and glog write it, or with a day or month."""
+    text = found.message
+    if match := _TORCH.match(text):
+        return replace(found, message=text[match.end() :], level=found.level or "ERROR")
+    if found.time_s is None and text[0] in "IWEF" and (match := _GLOG.match(text)):
+        return replace(found, time_s=_seconds(match))
+    if match := _HOROVOD.match(text):
+        return replace(found, message=text[match.end() :], task=int(match["task"]))
+    if match := _SYSLOG.match(text):
+        timed = replace(found, message=text[match.end() :], time_s=_seconds(match))
+        return timed if match["host"] in _NO_HOSTS else replace(timed, host=match["host"])
+    return None
 
 
 def _bracketed(found: Prefix) -> Prefix | None:

@@ -140,6 +140,7 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         at_info=True,
         has_own_cause=True,
     ),
+    Topic("garbled-size", (r"CUDA malloc (?P<bytes>\d{16,20}) bytes",), alarms=False, at_info=True),
     Topic("no-nvswitch", (r"NV_WARN_NOTHING_TO_DO",), alarms=False),  # of the fabric manager's start
     Topic(
         "p2p-disabled",

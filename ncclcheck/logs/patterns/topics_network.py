@@ -337,6 +337,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         ),
     ),
     Topic(
+        "path-mtu", (r"\bpath_mtu (?P<path>\d{3,5})\b.{0,60}\bactive_mtu (?P<port>\d{3,5})\b",), alarms=False
+    ),
+    Topic(
         "hca-chosen",
         (r"\bNCCL_IB_HCA(?:=| set to |[\w ]{0,30} to )\^?=?[\w:]{1,40},[\w:,]{1,400}",),
         alarms=False,

@@ -169,6 +169,13 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "cluster-at-loopback",  # of TensorFlow, of several processes
+        (
+            r"TF_CONFIG\b.{0,20}cluster.{0,200}\b(?:localhost|127\.0\.0\.1):\d.{0,200}\b(?:localhost|127\.0\.0\.1):\d",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "told-master",
         (r"\bmain[-_]process[-_]ip[:= ]{1,3}['\"]?(?P<address>[\w.:-]{2,253})",),
         alarms=False,
@@ -188,7 +195,7 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
             r"[\w.-]{2,63}[#$]|[$>]) (?:sudo )?(?:\S{0,40}/)?(?:dmesg|lsmod|modinfo|modprobe|ibstat(?:us)?|"
             r"ibv_\w{3,20}|"
             r"ibdev2netdev|iblinkinfo|show_gids|ifconfig|ethtool|nvidia-smi|py-spy|gdb|strace|"
-            r"ping|tracepath|traceroute|"
+            r"ping|tracepath|traceroute|sar|iftop|nload|dstat|"
             r"telnet|tcpdump|iptables|nft|ufw|firewall-cmd|getent|nslookup|dig|lspci|journalctl|netstat|lsof|ulimit|"
             r"ip (?:-\S{1,8} ){0,3}(?:addr|address|link|route|neigh)|(?:grep|cat) [^|\n]{0,80}/(?:etc|proc|sys)/\S*|"
             r"free|top|ps (?:aux|-e\w{0,3})|"

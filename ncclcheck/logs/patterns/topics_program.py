@@ -64,6 +64,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
                 r"doesn't exist|does not exist|is not a (?:local folder|directory|file)|"
                 r"Stale file handle|NotADirectoryError"
             ),
+            r"\b(?:directory|folder) not found\b",
             r"Unable to (?:open|load) .{0,100}(?:file|checkpoint|weights)|no .{0,40}files? found|PermissionError",
             # an error of the file system, with the path that Python names after it
             (
@@ -98,6 +99,11 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             ),
             r"(?:num_batches|steps_per_epoch|n_batches|batches (?:per|in|an) epoch) ?[=:] ?(?P<steps>\d+)",
         ),
+        alarms=False,
+    ),
+    Topic(
+        "data-ended",  # of a rank, as at the end of every epoch
+        (r"\b(?:reache[sd]|hits?) (?:the )?end of (?:the )?(?:data ?loader|dataset|data|epoch)\b",),
         alarms=False,
     ),
     Topic(
@@ -268,7 +274,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         "finished",
         (
             (
-                r"(?:training|train|\bjob|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
+                r"(?:training|train|\bfit|\bjob|run|all (?:\d+ )?steps|test|experiment|epochs?)\b.{0,40}\b(?:finished|"
                 r"complete(?:d|s)?(?! {1,20}\d{1,3}:\d)|done|succe(?!eded {2}))"  # but not a row of a table of jobs
             ),
             (
@@ -285,6 +291,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\breturn ?code ?[=:] ?0$",  # of subprocess
+            r"\bAMReX \(\S{1,60}\) finalized",
             r"All processes entering MPI_Finalize",  # of Intel's MPI benchmarks
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
             r"\bShutting down the [Rr]ay cluster connection|^(?:Total )?[Tt]raining time: \d(?!.{0,60}on hooks)",

@@ -35,7 +35,7 @@ _AFTER = re.compile(
     r"|failed to listen on any|failed to bind|EADDRINUSE|(?:server|client) socket|Connection timed out|"
     r"Application timeout"
     r"|Original timeout was|Unable to find address for|Connection refused|No route to host|store->get|monitoredBarrier"
-    r"|DataLoader worker \(pid[^)]*\) exited unexpectedly|Failed to connect to GCS"
+    r"|DataLoader worker \(pid(?:\(s\))?[\d, ]{1,200}\) exited unexpectedly|Failed to connect to GCS"
     r"|Horovod has been shut down"
     r"|^cancelled$|^Shard(?:CannotStart|Failed|Disconnected)$|^Webserver(?:CannotStart|Failed)$"  # vLLM, TGI
     # a communication library says in its own words that it failed, or a meeting did not come about

@@ -148,4 +148,4 @@ def _host_in(heading: str) -> str:
         elif has_number or (key in _KEYS and "." not in match["name"]):
             return name
     address = _ADDRESS.search(heading)
-    return address["ip"] if address and not number else number
+    return address["ip"] if address else number
