@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.bounded_call import missing_for
-from ncclcheck.facts.checkpoints.companions import COMPANIONS
 from ncclcheck.facts.checkpoints.file_ends import SAVED, damage_of
-from ncclcheck.facts.checkpoints.formats import RULES, Lacks
+from ncclcheck.facts.checkpoints.kinds.all_kinds import all_rules
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks
 from ncclcheck.facts.checkpoints.listing import Files, files_of, step_of
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
@@ -124,7 +124,7 @@ def _judged(place: Path, name: str, until: float, *, beside: bool = False) -> Ch
         if beside:
             own = {name: size for name, size in files.sizes.items() if _is_own(name)}
             files = replace(files, sizes=own)
-        lacks = [lack for rule in (*RULES, *COMPANIONS) if (lack := rule(files)) is not None]
+        lacks = [lack for rule in all_rules() if (lack := rule(files)) is not None]
         if not lacks and beside:
             return None
         if not lacks and not _is_one_file(place, files):
@@ -174,13 +174,13 @@ def _put_together(name: str, files: Files, lacks: list[Lacks], until: float) -> 
         if not file.endswith(SAVED) or file in told:
             continue
         if time.monotonic() > until:
-            unknown = unknown or "not all files were looked at in the time for it"
+            unknown = unknown or Missing("timeout", "not all files were looked at in the time for it")
             break
         if wrong := damage_of(files, file):
             damaged.append(f"{file}: {wrong}")
     complete: Fact[bool] = not (missing or damaged)
     if complete and unknown:
-        complete = Missing("timeout", _shown(unknown))
+        complete = Missing(unknown.missing, _shown(unknown.detail))
     return Checkpoint(
         readable(name),
         tuple(dict.fromkeys(lack.kind for lack in lacks)) or ("file",),

@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
+from ncclcheck.model.fact import Missing
+
 MOST_FILES = 50_000
 _DEPTH = 4
 _STEP = re.compile(r"(?:step|iter(?:ation)?|checkpoint|ckpt)[_=-]?(\d{1,15})", re.ASCII | re.IGNORECASE)
@@ -26,7 +28,7 @@ class Files(Struct, frozen=True):
     folder: Path
     sizes: dict[str, int]
     changed_s: float  # the newest modification time, seconds since the epoch
-    cut: str = ""
+    cut: Missing | None = None
     until: float = math.inf  # monotonic: when their content has to be read
 
     def is_late(self) -> bool:
@@ -59,7 +61,8 @@ def files_of(place: Path, until: float) -> Files:
     if not S_ISDIR(status.st_mode):
         return Files(place.parent, {place.name: status.st_size}, status.st_mtime, until=until)
     sizes: dict[str, int] = {}
-    newest, cut = status.st_mtime, ""
+    newest = status.st_mtime
+    cut: Missing | None = None
     todo = [("", 0)]
     while todo and not cut:
         below, depth = todo.pop()
@@ -77,7 +80,7 @@ def files_of(place: Path, until: float) -> Files:
                     sizes[name] = found.st_size
                     newest = max(newest, found.st_mtime)
                 if len(sizes) >= MOST_FILES or time.monotonic() > until:
-                    cut = f"only {len(sizes)} files were listed in the time for it"
+                    cut = Missing("timeout", f"only {len(sizes)} files were listed in the time for it")
                     break
     return Files(place, sizes, newest, cut, until)
 

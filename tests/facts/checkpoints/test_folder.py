@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.folder import LOOKED_INTO, read_folder
-from ncclcheck.facts.checkpoints.formats import dcp
+from ncclcheck.facts.checkpoints.kinds.dcp import dcp
 from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
+from tests.facts.checkpoints.reading import newest, read
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "dcp": written.save_dcp,
@@ -27,14 +27,6 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "index": written.save_sharded,
     "manifest": written.save_with_manifest,
 }
-
-
-def read(path: Path) -> CheckpointFolder:
-    return read_folder(path, time.monotonic() + 30)
-
-
-def newest(path: Path) -> Checkpoint:
-    return some(read(path).checkpoints)[0]
 
 
 @pytest.fixture(params=WRITERS)
@@ -198,4 +190,5 @@ def test_metadata_that_takes_too_long_is_not_called_damaged(tmp_path: Path) -> N
     files = files_of(tmp_path / "step2", time.monotonic() + 30)
     found = dcp(replace(files, until=time.monotonic() - 1))
     assert found is not None
-    assert "there is time for it" in found.unknown
+    assert found.unknown is not None
+    assert "there is time for it" in found.unknown.detail
