@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from ncclcheck import timeouts
 from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, untold
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.model.errors import DecodeError
@@ -13,6 +14,7 @@ from ncclcheck.model.formats.pickles import PickleTooLong
 
 METADATA_BYTES = 128 << 20
 _METADATA = ".metadata"
+_UNFINISHED = ".metadata.tmp"  # torch's own name before the rename
 
 
 def dcp(files: Files) -> Lacks | None:
@@ -27,7 +29,7 @@ def dcp(files: Files) -> Lacks | None:
 
 
 def _is_part(name: str) -> bool:
-    return name.endswith(".distcp") or PurePosixPath(name).name == _METADATA
+    return name.endswith(".distcp") or PurePosixPath(name).name in (_METADATA, _UNFINISHED)
 
 
 def _folder(files: Files, below: str) -> Lacks:
@@ -37,7 +39,24 @@ def _folder(files: Files, below: str) -> Lacks:
         needs = _needs(files, below)
     except DecodeError as error:
         return Lacks("dcp", damaged=(f"{below}{_METADATA}: {error}",))
-    return Lacks("dcp", unknown=needs) if isinstance(needs, Missing) else compared("dcp", files, needs)
+    if isinstance(needs, Missing):
+        return Lacks("dcp", unknown=needs)
+    lacks = compared("dcp", files, needs)
+    return lacks if lacks.missing or lacks.damaged else Lacks("dcp", unknown=_stale(files, below, needs))
+
+
+def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
+    """Doubt metadata that is older than its shards: it is of a save before, if that wrote into the same folder."""
+    newest = max((need.name for need in needs), key=lambda name: files.times_s[name], default="")
+    if not newest:
+        return None
+    later_s = files.times_s[newest] - files.times_s[f"{below}{_METADATA}"]
+    if later_s < timeouts.CHECKPOINT_STALE_S:
+        return None
+    return untold(
+        f"{below}{_METADATA} is {later_s / 60:.0f} minutes older than {newest}, and is written last: a save over this "
+        "one was killed, or a copy did not keep the times"
+    )
 
 
 def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:

@@ -24,7 +24,7 @@ def parts(files: Files) -> Lacks | None:
         *_holes(files, _EXPERT_OPTIMIZER, "{before}{0}_mp_rank_{1:02d}_optim_states.pt"),
         *_holes(files, _LAYER, "{before}{0:02d}-model_states.pt"),
     ]
-    return Lacks("deepspeed", missing=tuple(missing), unknown=files.cut) if missing else None
+    return Lacks("deepspeed", missing=tuple(missing)) if missing else None
 
 
 def _holes(files: Files, pattern: re.Pattern[str], name: str) -> Iterator[str]:

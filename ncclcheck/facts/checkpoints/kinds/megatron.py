@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from msgspec.structs import replace
+
 from ncclcheck.facts.checkpoints.kinds.json_files import JSON_BYTES
 from ncclcheck.facts.checkpoints.kinds.rule import (
     MOST_NEEDED,
@@ -17,6 +19,7 @@ from ncclcheck.facts.checkpoints.kinds.rule import (
     with_unread,
 )
 from ncclcheck.facts.checkpoints.listing import Files
+from ncclcheck.facts.checkpoints.pointers import TRACKER
 from ncclcheck.facts.checkpoints.torch_zip import read_saved
 
 # megatron/training/checkpointing.py, get_checkpoint_name
@@ -26,6 +29,7 @@ _RANK = re.compile(
 # get_distributed_optimizer_checkpoint_name. With expert parallelism not every version writes it for each rank.
 _WITH_OPTIMIZER = re.compile(r"(?P<folder>mp_rank_\d{2,}(?:_\d{3,})?/)model_optim_rng\.pt", re.ASCII)
 _OPTIMIZER = "distrib_optim.pt"
+_ITERATION = re.compile(r"iter_\d{7}", re.ASCII)
 
 
 def megatron(files: Files) -> Lacks | None:
@@ -52,13 +56,13 @@ def megatron(files: Files) -> Lacks | None:
     for size in sizes[1:]:
         folders = [f"{folder}_{rank:03d}" for folder in folders for rank in range(size)]
     lacks = compared("megatron", files, [Need(f"{folder}/{last}") for folder in folders])
-    return with_unread(lacks, source, told)
+    return replace(with_unread(lacks, source, told), named_by=TRACKER)
 
 
 def companions(files: Files) -> Lacks | None:
     """Find what is written beside the weights: the distributed optimizer, and what all ranks share.
 
-    Such names alone make no checkpoint of this kind: it speaks only where one is missing.
+    Such names alone make no checkpoint of this kind; a folder that is called as Megatron-LM does makes one.
     """
     missing: list[str] = []
     folders = [found["folder"] for name in files.sizes if (found := _WITH_OPTIMIZER.fullmatch(name))]
@@ -71,7 +75,10 @@ def companions(files: Files) -> Lacks | None:
         missing.append("common.pt")
     if not is_distributed and {"common.pt", ".metadata"} <= files.sizes.keys():
         missing.append("metadata.json")
-    return Lacks("megatron", missing=tuple(sorted(missing)), unknown=files.cut) if missing else None
+    is_own = is_distributed and _ITERATION.fullmatch(files.folder.name) is not None
+    if not missing and not is_own:
+        return None
+    return Lacks("megatron", missing=tuple(sorted(missing)), named_by=TRACKER if is_own else "")
 
 
 def _is_of_megatron_core(files: Files) -> bool:

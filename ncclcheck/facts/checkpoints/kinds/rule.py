@@ -27,12 +27,16 @@ class Need(Struct, frozen=True):
 
 
 class Lacks(Struct, frozen=True):
-    """What a kind's rules say: the names that are missing, what is damaged (name: what), and why that is not all."""
+    """What a kind's rules say: the names that are missing, what is damaged (name: what), and why that is not all.
+
+    `named_by`: the file beside the checkpoint without which its framework does not find it.
+    """
 
     kind: CheckpointFormat
     missing: tuple[str, ...] = ()
     damaged: tuple[str, ...] = ()
     unknown: Missing | None = None
+    named_by: str = ""
 
 
 Rule: TypeAlias = Callable[[Files], Lacks | None]
@@ -52,7 +56,7 @@ def compared(kind: CheckpointFormat, files: Files, needs: Iterable[Need]) -> Lac
             missing.append(need.name)
         elif size < need.least_bytes or (need.exact and size != need.least_bytes):
             damaged.append(f"{need.name}: {size} bytes, {need.least_bytes} were recorded")
-    return Lacks(kind, tuple(sorted(missing)), tuple(damaged), files.cut if missing else None)
+    return Lacks(kind, tuple(sorted(missing)), tuple(damaged))
 
 
 def joined(kind: CheckpointFormat, lacks: Iterable[Lacks]) -> Lacks | None:

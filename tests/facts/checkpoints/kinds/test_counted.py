@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
-from tests.facts.checkpoints.reading import newest
+from tests.facts.checkpoints.reading import newest, read
 
 
 def _without_index(folder: Path) -> None:
@@ -58,3 +59,19 @@ def test_a_number_in_a_name_costs_nothing(tmp_path: Path, name: str) -> None:
     began = time.process_time()
     newest(tmp_path)
     assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize(
+    ("ranks_there", "missing"),
+    [((0, 1, 3), 2), ((0, 8, 24), 16), ((0, 1), None), ((0, 8, 16), None), ((8, 9), None)],
+)
+def test_a_hole_in_the_ranks_is_doubted(
+    tmp_path: Path, ranks_there: tuple[int, ...], missing: int | None
+) -> None:
+    for rank in ranks_there:
+        written.save(tmp_path / "step-10" / f"rank_{rank}.pt")
+        written.save(tmp_path / f"step9_rank{rank}.pt")
+    for found, name in zip(
+        some(read(tmp_path).checkpoints), (f"rank_{missing}", f"step9_rank{missing}"), strict=True
+    ):
+        assert found.complete is True if missing is None else f"{name}.pt is not there" in str(found.complete)

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.facts.checkpoints.kinds.megatron import megatron
+from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
-from tests.facts.checkpoints.reading import lacks, newest
+from tests.facts.checkpoints.reading import lacks, newest, read
 
 
 def test_megatron_knows_its_ranks_by_its_arguments(tmp_path: Path) -> None:
@@ -48,3 +49,11 @@ def test_a_file_that_the_names_of_others_tell_of_is_missed(
     found = newest(tmp_path)
     assert found.complete is False
     assert found.missing == (gone,)
+
+
+def test_its_folder_is_found_by_its_tracker(tmp_path: Path) -> None:
+    written.save_megatron(tmp_path / "iter_0000001", 1, 1)
+    _megatron_core(tmp_path / "iter_0000002")
+    _megatron_core(tmp_path / "step_3")  # NeMo's, for one
+    found = [checkpoint.named_by for checkpoint in some(read(tmp_path).checkpoints)]
+    assert found == ["", "latest_checkpointed_iteration.txt", "latest_checkpointed_iteration.txt"]
