@@ -326,6 +326,7 @@ PATH_HUNG_S = 0.3  # after that time, which is looked at before each call: then 
 # Looking into a folder of checkpoints: names and sizes, metadata, the ends of some hundred files
 CHECKPOINT_S = 6.0
 CHECKPOINT_INNER_S = 1.0  # kept back: the child ends by itself
+CHECKPOINT_STALE_S = 60.0  # metadata is written last; the clocks of clients of one filesystem differ by less
 PATH_DYING_S = 1.5  # all children together that look at paths, after their deadline
 MARK_INNER_S = 1.0  # beyond the time for looking at a shared folder, to hear from the child
 MARK_REMOVE_S = 2.0  # removing the file of this node from a shared folder

@@ -10,10 +10,12 @@ from ncclcheck.checks.registry import Answer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import NotApplicable, NotKnown
 from ncclcheck.model.formats.prose import listed
-from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 from ncclcheck.model.snapshot import Snapshot
 
 _SHOWN = 3
+_OWN = "."
+_NOT_TO_RESUME_FROM = "best"  # a link to the best one
 
 
 class FolderPlace(Struct, frozen=True):
@@ -24,9 +26,37 @@ class FolderPlace(Struct, frozen=True):
     checkpoints: tuple[Checkpoint, ...]
 
     @property
+    def rivals(self) -> tuple[Checkpoint, ...]:
+        """Return the checkpoints of which a job takes one; the folder itself only where there are no others."""
+        inside = tuple(found for found in self.checkpoints if found.name != _OWN)
+        return inside or self.checkpoints
+
+    @property
     def newest_complete(self) -> Checkpoint | None:
         """Return the newest checkpoint that is complete."""
-        return next((found for found in self.checkpoints if found.complete is True), None)
+        return next((found for found in self.rivals if found.complete is True), None)
+
+    @property
+    def pointer(self) -> CheckpointPointer | None:
+        """Return what names the checkpoint to resume from."""
+        naming = (found for found in self.folder.pointers if not found.file.startswith(_NOT_TO_RESUME_FROM))
+        return min(naming, key=lambda found: found.is_link, default=None)
+
+    @property
+    def resumed(self) -> str:
+        """Return the name of the checkpoint that a job resumes from; empty where there is none."""
+        if self.pointer is not None:
+            return self.pointer.names
+        return "" if self.newest_complete is None else self.newest_complete.name
+
+    @property
+    def decisive(self) -> tuple[Checkpoint, ...]:
+        """Return those that have to be known: the newest, those that pointers name, and the folder itself."""
+        named = [self.named(pointer.names) for pointer in self.folder.pointers]
+        own = [found for found in self.checkpoints if found.name == _OWN]
+        return tuple(
+            dict.fromkeys((*self.rivals[:1], *(found for found in named if found is not None), *own))
+        )
 
     def named(self, name: str) -> Checkpoint | None:
         """Return the checkpoint of that name; `last` is also `last.ckpt`."""
@@ -36,13 +66,44 @@ class FolderPlace(Struct, frozen=True):
 
 
 def folders(snapshot: Snapshot) -> tuple[tuple[FolderPlace, ...], ...]:
-    """Return each folder as all nodes see it that could look into it. The n-th of each node is the same one."""
-    found: dict[int, list[FolderPlace]] = {}
+    """Return each folder as all nodes see it that could look into it."""
+    found = []
+    for seen in _alike(snapshot):
+        places = tuple(
+            FolderPlace(host, folder, folder.checkpoints)
+            for host, folder in seen.items()
+            if not isinstance(folder.checkpoints, Missing)
+        )
+        if places:
+            found.append(places)
+    return tuple(found)
+
+
+def _alike(snapshot: Snapshot) -> list[dict[str, CheckpointFolder]]:
+    """Return the folders by host: those of one path, and of other paths (local disks) the n-th of each node."""
+    alike: list[tuple[str, dict[str, CheckpointFolder]]] = []
+    left: list[tuple[str, CheckpointFolder]] = []
+    paths = [{folder.path for folder in told} for _, told in snapshot.known("checkpoints")]
     for node, told in snapshot.known("checkpoints"):
-        for number, folder in enumerate(told):
-            if not isinstance(folder.checkpoints, Missing):
-                found.setdefault(number, []).append(FolderPlace(node.host, folder, folder.checkpoints))
-    return tuple(map(tuple, found.values()))
+        for folder in told:
+            if sum(folder.path in given for given in paths) > 1:
+                _join(alike, node.host, folder, folder.path)
+            else:
+                left.append((node.host, folder))
+    for host, folder in left:
+        _join(alike, host, folder, "")
+    return [seen for _, seen in alike]
+
+
+def _join(
+    alike: list[tuple[str, dict[str, CheckpointFolder]]], host: str, folder: CheckpointFolder, path: str
+) -> None:
+    """Add the folder to the first group without the host, of that path or, if it is empty, of any."""
+    group = next((seen for shared, seen in alike if host not in seen and path in ("", shared)), None)
+    if group is None:
+        alike.append((path, {host: folder}))
+    else:
+        group[host] = folder
 
 
 def unread(snapshot: Snapshot) -> Iterator[Answer]:
@@ -53,7 +114,35 @@ def unread(snapshot: Snapshot) -> Iterator[Answer]:
     for node, told in known:
         for folder in told:
             if isinstance(folder.checkpoints, Missing):
-                yield NotKnown(f"{folder.path}: {folder.checkpoints}", (node.host,))
+                why = str(folder.checkpoints)
+                yield NotKnown(why if folder.path in why else f"{folder.path}: {why}", (node.host,))
+
+
+def not_given(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """Yield which nodes were not told to look into a folder that others looked into."""
+    hosts = [node.host for node, _ in snapshot.known("checkpoints")]
+    for seen in _alike(snapshot):
+        lacking = tuple(host for host in hosts if host not in seen)
+        if lacking:
+            path = next(iter(seen.values())).path
+            yield NotKnown(f"--checkpoint {path} was given on {len(seen)} of {len(hosts)} nodes", lacking)
+
+
+def undecided(place: FolderPlace) -> Iterator[NotKnown]:
+    """Yield what is not known of the checkpoints from which a job resumes."""
+    path, hosts = place.folder.path, (place.host,)
+    for found in place.decisive:
+        if isinstance(found.complete, Missing):
+            where = path if found.name == _OWN else f"{found.name} of {path}"
+            yield NotKnown(f"whether {where} is complete: {found.complete.detail or found.complete}", hosts)
+    for pointer in place.folder.pointers:
+        if pointer.is_there and place.named(pointer.names) is None:
+            yield NotKnown(f"{path}/{pointer.file} names {pointer.names}, which was not looked into", hosts)
+    if place.folder.cut:
+        yield NotKnown(f"whether {path} has a newer checkpoint: {place.folder.cut}", hosts)
+    count = place.folder.unknown + place.folder.older
+    if count and not place.checkpoints:
+        yield NotKnown(f"{path}: nothing in it is a checkpoint of a known kind ({count} entries)", hosts)
 
 
 def words(checkpoint: Checkpoint) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._checkpoints import FolderPlace, folders, unread
+from ncclcheck.checks.host._checkpoints import FolderPlace, folders, not_given, undecided, unread
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
@@ -20,7 +20,10 @@ from ncclcheck.model.snapshot import Snapshot
     nodes=2,
 )
 def checkpoint_differs(snapshot: Snapshot) -> Iterator[Answer]:
-    """The newest complete checkpoint of each `--checkpoint` folder is the same on every node.
+    """The checkpoint of each `--checkpoint` folder that a job resumes from is the same on every node.
+
+    It is the one that a file such as `latest` or a link names, else the newest complete one. Folders of one path are
+    compared; where the paths differ (local disks), the n-th of each node.
 
     ## Why it matters
     Ranks that load different steps train different models from the first iteration on, or wait for each other in a
@@ -32,29 +35,35 @@ def checkpoint_differs(snapshot: Snapshot) -> Iterator[Answer]:
     its own on purpose, ignore this check (`--ignore checkpoint-differs`).
 
     ## Source
-    The name of the newest complete checkpoint, and a CRC-32 over the names and sizes of its files.
+    The name of that checkpoint, and a CRC-32 over the names and sizes of its files. A node on which a folder was not
+    given is unknown.
     """
     for places in folders(snapshot):
-        yield from _newest(places)
+        yield from _resumed(places)
     yield from unread(snapshot)
+    yield from not_given(snapshot)
     yield from not_reported(snapshot)
 
 
-def _newest(places: tuple[FolderPlace, ...]) -> Iterator[Finding]:
+def _resumed(places: tuple[FolderPlace, ...]) -> Iterator[Answer]:
     path = places[0].folder.path
-    told = [(place.host, place.newest_complete) for place in places]
-    names = compare((host, "none" if best is None else best.name) for host, best in told)
+    for place in places:
+        yield from undecided(place)
+    names = compare((place.host, place.resumed or "none") for place in places)
     if names.differs:
         yield Finding(
             "error",
-            f"the newest complete checkpoint of {path} is not the same on all nodes: {sentence(names)}: ranks resume "
+            f"the checkpoint of {path} to resume from is not the same on all nodes: {sentence(names)}: ranks resume "
             "from different steps",
             names.odd_hosts,
-            evidence(names, f"newest complete checkpoint of {path}", "names and sizes of its files"),
+            evidence(names, f"checkpoint of {path} to resume from", "pointers, names and sizes of its files"),
             (Fix("mount the same filesystem on all nodes, or copy the checkpoint", (f"findmnt -T {path}",)),),
         )
         return
-    contents = compare((host, best.digest) for host, best in told if best is not None)
+    told = [(place.host, place.named(place.resumed)) for place in places]
+    contents = compare(
+        (host, found.digest) for host, found in told if found is not None and found.complete is True
+    )
     if contents.differs:
         name = names.groups[0].value
         yield Finding(

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import time
 import zlib
+from collections import deque
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
 from msgspec import Struct
 
-MOST_FILES = 50_000
-_DEPTH = 4
-_STEP = re.compile(r"(?:step|iter(?:ation)?|checkpoint|ckpt)[_=-]?(\d{1,15})", re.ASCII | re.IGNORECASE)
-_NUMBER = re.compile(r"(\d{1,15})", re.ASCII)
-_VERSION = re.compile(r"-v\d+(?=\.|$)", re.ASCII)  # Lightning's second file of the same name
+from ncclcheck.model.fact import Missing
+
+MOST_FILES = 50_000  # and folders, of one checkpoint
+_DEPTH = 32
 
 
 class Files(Struct, frozen=True):
-    """Sizes in bytes by name, relative to the folder and with `/`; `cut`: why not all of them are here."""
+    """Sizes in bytes and times of modification (seconds since the epoch) by name, relative to the folder and with `/`.
+
+    `cut`: why not all of them are here.
+    """
 
     folder: Path
     sizes: dict[str, int]
-    changed_s: float  # the newest modification time, seconds since the epoch
-    cut: str = ""
+    times_s: dict[str, float]
+    cut: Missing | None = None
     until: float = math.inf  # monotonic: when their content has to be read
 
     def is_late(self) -> bool:
@@ -53,40 +56,66 @@ class Files(Struct, frozen=True):
         return zlib.crc32("".join(lines).encode("utf-8", "surrogateescape"))
 
 
-def files_of(place: Path, until: float) -> Files:
-    """Return the files of a folder, or the one file. A link that leads nowhere is no file. Raises OSError."""
+def files_of(place: Path, until: float, without: Collection[str] = ()) -> Files:
+    """Return the files of a folder, or the one file. A link that leads nowhere is no file. Raises OSError.
+
+    `without`: names in the folder that are left out. Links to folders are followed, after everything else and never
+    back into a folder that holds them.
+    """
     status = place.stat()
     if not S_ISDIR(status.st_mode):
-        return Files(place.parent, {place.name: status.st_size}, status.st_mtime, until=until)
+        return Files(place.parent, {place.name: status.st_size}, {place.name: status.st_mtime}, until=until)
     sizes: dict[str, int] = {}
-    newest, cut = status.st_mtime, ""
-    todo = [("", 0)]
-    while todo and not cut:
-        below, depth = todo.pop()
-        with os.scandir(place / below) as entries:
+    times: dict[str, float] = {}
+    cut: Missing | None = None
+    todo = deque([_Folder("", (_identity(status),))])
+    for seen, (folder, entry, found) in enumerate(_below(place, todo), 1):
+        name = f"{folder.below}{entry.name}"
+        if name in without:
+            continue
+        if S_ISREG(found.st_mode):
+            sizes[name], times[name] = found.st_size, found.st_mtime
+        elif S_ISDIR(found.st_mode) and _identity(found) not in folder.above:
+            below = _Folder(f"{name}/", (*folder.above, _identity(found)))
+            if len(below.above) > _DEPTH:
+                cut = Missing("unsupported", f"folders of more than {_DEPTH} levels were not listed")
+            elif entry.is_symlink():
+                todo.appendleft(below)
+            else:
+                todo.append(below)
+        if seen >= MOST_FILES:
+            cut = Missing(
+                "unsupported", f"of more than {MOST_FILES:,} files and folders the rest was not listed"
+            )
+            break
+        if time.monotonic() > until:
+            cut = Missing("timeout", f"only {len(sizes)} files were listed in the time for it")
+            break
+    return Files(place, sizes, times, cut, until)
+
+
+def _below(place: Path, todo: deque[_Folder]) -> Iterator[tuple[_Folder, os.DirEntry[str], os.stat_result]]:
+    """Yield what is in each folder, until there is none left to do."""
+    while todo:
+        folder = todo.pop()
+        with os.scandir(place / folder.below) as entries:
             for entry in entries:
-                name = f"{below}{entry.name}"
                 try:
                     found = entry.stat()
                 except OSError:  # a link that leads nowhere, or in a circle
                     continue
-                if entry.is_dir(follow_symlinks=False):
-                    if depth < _DEPTH:
-                        todo.append((f"{name}/", depth + 1))
-                elif S_ISREG(found.st_mode):
-                    sizes[name] = found.st_size
-                    newest = max(newest, found.st_mtime)
-                if len(sizes) >= MOST_FILES or time.monotonic() > until:
-                    cut = f"only {len(sizes)} files were listed in the time for it"
-                    break
-    return Files(place, sizes, newest, cut, until)
+                yield folder, entry, found
 
 
-def step_of(name: str) -> int | None:
-    """Return the number of the step in a checkpoint's name (`global_step100`, `epoch=3-step=1000.ckpt`); else None."""
-    plain = _VERSION.sub("", name)
-    found = _STEP.findall(plain) or _NUMBER.findall(plain)
-    return int(found[-1]) if found else None
+class _Folder(Struct, frozen=True):
+    """A folder that is to be listed; `above`: itself and what holds it, by device and inode."""
+
+    below: str
+    above: tuple[tuple[int, int], ...]
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ncclcheck.facts.checkpoints.file_ends import ZIP, damage_of
+from ncclcheck.facts.checkpoints.file_ends import ZIP, ends_of
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.errors import DecodeError
@@ -43,7 +43,7 @@ def read_saved(files: Files, name: str) -> Any:
         )  # else bz2's, or a seek's
         if is_of_disk or isinstance(error, (MemoryError, DecodeError)):
             return Unread(f"what it holds cannot be read ({_short(error)})", is_damaged=False)
-        return Unread(damage_of(files, name) or f"cannot be unpacked ({_short(error)})", is_damaged=True)
+        return Unread(ends_of(files, name).damage or f"cannot be unpacked ({_short(error)})", is_damaged=True)
 
 
 def _pickle(files: Files, name: str) -> bytes | Unread:

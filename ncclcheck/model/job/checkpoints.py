@@ -23,9 +23,10 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
     """One checkpoint. `missing` and `damaged` (with what is wrong) hold the first ten names, and the counts count all.
 
     `complete` is Missing where it could not be told. `digest` is a CRC-32 over the names and sizes of its files.
+    `step` is that of the name, else its epoch. `named_by`: the file beside it by which its framework finds it.
     """
 
-    name: str  # relative to the folder; "." for the folder itself
+    name: str  # relative to the folder; "." for the folder itself, the whole path where a pointer leads out of it
     formats: tuple[CheckpointFormat, ...]
     step: int | None
     complete: Fact[bool]
@@ -36,10 +37,11 @@ class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
     missing_count: int = 0
     damaged: tuple[str, ...] = ()
     damaged_count: int = 0
+    named_by: str = ""
 
 
 class CheckpointPointer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The file (or link) that names the checkpoint a job resumes from, and the name in it.
+    """The file (or link) that names the checkpoint a job resumes from, and the name in it; the path if it is elsewhere.
 
     `is_there`: what it names exists, here or elsewhere.
     """
@@ -53,7 +55,8 @@ class CheckpointPointer(Struct, frozen=True, forbid_unknown_fields=True):
 class CheckpointFolder(Struct, frozen=True, forbid_unknown_fields=True):
     """A `--checkpoint` folder: its newest checkpoints, the newest first.
 
-    `older` counts those that were not looked into, `unknown` the entries that are no checkpoint of a known kind.
+    `older` counts those that were not looked into, `unknown` the entries that are no checkpoint of a known kind. What a
+    pointer names is always looked into. `cut`: why not all entries were listed.
     """
 
     path: str
@@ -61,3 +64,4 @@ class CheckpointFolder(Struct, frozen=True, forbid_unknown_fields=True):
     pointers: tuple[CheckpointPointer, ...] = ()
     older: int = 0
     unknown: int = 0
+    cut: str = ""

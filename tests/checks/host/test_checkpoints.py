@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.host._checkpoints import FolderPlace, folders, words
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
+from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder, CheckpointPointer
 from tests.builders import cluster, with_facts
 
 NEW = Checkpoint("last.ckpt", ("file",), None, True, 1, 10, 1)
@@ -34,3 +34,27 @@ def test_three_names_are_said_and_the_others_counted() -> None:
         words(replace(TORN, missing=(), missing_count=0, damaged=("d: is empty",), damaged_count=1))
         == "d: is empty"
     )
+
+
+def test_folders_of_one_path_are_the_same_and_of_local_disks_the_nth_of_each_node() -> None:
+    given = {
+        "node01": ("/a", "/local1", "/b"),
+        "node02": ("/b", "/a", "/local2"),
+        "node03": ("/a", "/b", "/local3"),
+    }
+    seen = cluster(3)
+    for host, paths in given.items():
+        seen = with_facts(seen, host, checkpoints=tuple(CheckpointFolder(path, (NEW,)) for path in paths))
+    assert {tuple(place.folder.path for place in places) for places in folders(seen)} == {
+        ("/a", "/a", "/a"),
+        ("/b", "/b", "/b"),
+        ("/local1", "/local2", "/local3"),
+    }
+
+
+def test_a_job_resumes_from_what_a_file_or_link_names_but_not_from_the_best() -> None:
+    best, latest = CheckpointPointer("best", "step_1", is_link=True), CheckpointPointer("latest", "step_9")
+    whole = FolderPlace("node01", CheckpointFolder("/ck", (), (best, latest)), (TORN, NEW))
+    assert whole.resumed == "step_9"
+    assert FolderPlace("node01", CheckpointFolder("/ck", (), (best,)), (TORN, NEW)).resumed == "last.ckpt"
+    assert FolderPlace("node01", CheckpointFolder("/ck", ()), (TORN,)).resumed == ""

@@ -37,10 +37,10 @@ def save_megatron(folder: Path, tensor: int, pipeline: int) -> None:
             save(folder / f"mp_rank_{tensor_rank:02d}_{pipeline_rank:03d}" / "model_optim_rng.pt")
 
 
-def safetensors(numbers: int = 64) -> bytes:
+def safetensors(numbers: int = 64, name: str = "w") -> bytes:
     """A file of one tensor in the format of safetensors."""
     header = json.dumps(
-        {"w": {"dtype": "F32", "shape": [numbers], "data_offsets": [0, 4 * numbers]}}
+        {name: {"dtype": "F32", "shape": [numbers], "data_offsets": [0, 4 * numbers]}}
     ).encode()
     return len(header).to_bytes(8, "little") + header + bytes(4 * numbers)
 
@@ -49,8 +49,8 @@ def save_sharded(folder: Path, shards: int = 3) -> None:
     """Weights with an index, as Hugging Face's libraries write them."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"model-{number + 1:05d}-of-{shards:05d}.safetensors" for number in range(shards)]
-    for name in names:
-        (folder / name).write_bytes(safetensors())
+    for number, name in enumerate(names):
+        (folder / name).write_bytes(safetensors(name=f"w{number}"))
     index = {"metadata": {}, "weight_map": {f"w{number}": name for number, name in enumerate(names)}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 

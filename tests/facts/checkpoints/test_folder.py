@@ -12,13 +12,13 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.folder import LOOKED_INTO, read_folder
-from ncclcheck.facts.checkpoints.formats import dcp
+from ncclcheck.facts.checkpoints.kinds.dcp import dcp
 from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.job.checkpoints import Checkpoint, CheckpointFolder
 from tests.fact_builders import some
 from tests.facts.checkpoints import checkpoint_folders as written
+from tests.facts.checkpoints.reading import newest, read
 
 WRITERS: dict[str, Callable[[Path], None]] = {
     "dcp": written.save_dcp,
@@ -27,14 +27,6 @@ WRITERS: dict[str, Callable[[Path], None]] = {
     "index": written.save_sharded,
     "manifest": written.save_with_manifest,
 }
-
-
-def read(path: Path) -> CheckpointFolder:
-    return read_folder(path, time.monotonic() + 30)
-
-
-def newest(path: Path) -> Checkpoint:
-    return some(read(path).checkpoints)[0]
 
 
 @pytest.fixture(params=WRITERS)
@@ -119,20 +111,6 @@ def test_a_name_that_says_unfinished_is_believed(tmp_path: Path, name: str) -> N
     assert "rename" in found.missing[0]
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "names"),
-    [
-        ("latest", "global_step20\n", "global_step20"),
-        ("latest_checkpointed_iteration.txt", "20", "iter_0000020"),
-        ("latest_checkpointed_iteration.txt", "release", "release"),
-    ],
-)
-def test_what_names_the_one_to_resume_from_is_read(tmp_path: Path, file: str, text: str, names: str) -> None:
-    (tmp_path / file).write_text(text)
-    (pointer,) = read(tmp_path).pointers
-    assert (pointer.file, pointer.names) == (file, names)
-
-
 def test_a_link_names_one_too_also_where_it_leads_nowhere(tmp_path: Path) -> None:
     written.save_sharded(tmp_path / "step_20")
     (tmp_path / "latest").symlink_to("step_20")
@@ -198,4 +176,98 @@ def test_metadata_that_takes_too_long_is_not_called_damaged(tmp_path: Path) -> N
     files = files_of(tmp_path / "step2", time.monotonic() + 30)
     found = dcp(replace(files, until=time.monotonic() - 1))
     assert found is not None
-    assert "there is time for it" in found.unknown
+    assert found.unknown is not None
+    assert "there is time for it" in found.unknown.detail
+
+
+@pytest.mark.parametrize("below", [".", "mp_rank_00", "a/b"])
+def test_a_newest_one_without_files_is_incomplete(tmp_path: Path, below: str) -> None:
+    written.save_sharded(tmp_path / "checkpoint-500")
+    (tmp_path / "checkpoint-1000" / below).mkdir(parents=True)
+    found = newest(tmp_path)
+    assert (found.name, found.complete) == ("checkpoint-1000", False)
+
+
+def test_one_of_another_kind_than_any_known_is_not_passed_over(tmp_path: Path) -> None:
+    written.save_sharded(tmp_path / "llama-step-100")
+    for name in ("llama-step-200", "logs-300"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.txt").touch()
+    found = read(tmp_path)
+    assert [checkpoint.name for checkpoint in some(found.checkpoints)] == ["llama-step-200", "llama-step-100"]
+    assert isinstance(some(found.checkpoints)[0].complete, Missing)
+    assert found.unknown == 1
+
+
+def test_where_none_of_the_newest_is_complete_older_ones_are_looked_into(tmp_path: Path) -> None:
+    for step in range(LOOKED_INTO + 4):
+        written.save_with_manifest(tmp_path / f"step-{step}")
+        if step > 1:
+            (tmp_path / f"step-{step}" / "COMPLETE").unlink()
+    found = read(tmp_path)
+    assert [checkpoint.name for checkpoint in some(found.checkpoints) if checkpoint.complete is True] == [
+        "step-1"
+    ]
+    assert found.older == 1
+
+
+def test_what_a_pointer_names_is_looked_into_wherever_it_is(tmp_path: Path) -> None:
+    for step in range(LOOKED_INTO + 4):
+        written.save_with_manifest(tmp_path / "here" / f"step-{step}")
+    written.save_sharded(tmp_path / "elsewhere" / "step-7")
+    (tmp_path / "here" / "latest").write_text("step-1")
+    (tmp_path / "here" / "latest_checkpoint").write_text(str(tmp_path / "elsewhere" / "step-7"))
+    names = [checkpoint.name for checkpoint in some(read(tmp_path / "here").checkpoints)]
+    assert {"step-1", str(tmp_path / "elsewhere" / "step-7")} < set(names)
+    assert names[0] == f"step-{LOOKED_INTO + 3}"
+
+
+def test_parts_of_one_checkpoint_are_no_rivals(tmp_path: Path) -> None:
+    """Accelerate's folder, given itself: shards of the model and of the optimizer."""
+    for part in ("pytorch_model_fsdp_0", "optimizer_0"):
+        written.save_dcp(tmp_path / part)
+    assert [(found.name, found.complete) for found in some(read(tmp_path).checkpoints)] == [(".", True)]
+    (tmp_path / "optimizer_0" / ".metadata").unlink()
+    (found,) = some(read(tmp_path).checkpoints)
+    assert found.missing == ("optimizer_0/.metadata",)
+
+
+def test_a_checkpoint_of_the_trainer_that_is_given_itself_is_looked_into_below(tmp_path: Path) -> None:
+    (tmp_path / "trainer_state.json").write_text("{}")
+    (tmp_path / "latest").write_text("global_step500")
+    written.save_deepspeed(tmp_path / "global_step500", 4)
+    assert [(found.name, found.complete) for found in some(read(tmp_path).checkpoints)] == [(".", True)]
+    lost = tmp_path / "global_step500" / "bf16_zero_pp_rank_3_mp_rank_00_optim_states.pt"
+    lost.unlink()
+    assert newest(tmp_path).missing == (str(lost.relative_to(tmp_path)),)
+
+
+def test_a_finished_training_has_checkpoints_and_is_one_itself(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "checkpoint-500", tmp_path / "checkpoint-1000"):
+        written.save_sharded(folder)
+        (folder / "trainer_state.json").write_text("{}")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "checkpoint-1000" / "model-00002-of-00003.safetensors").unlink()
+    found = [(checkpoint.name, checkpoint.complete) for checkpoint in some(read(tmp_path).checkpoints)]
+    assert found == [("checkpoint-1000", False), ("checkpoint-500", True), (".", True)]
+
+
+def test_weights_and_a_configuration_are_a_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_text("version https://git-lfs.github.com/spec/v1")
+    found = newest(tmp_path)
+    assert (found.name, found.complete) == (".", False)
+
+
+def test_a_file_may_be_given_itself(tmp_path: Path) -> None:
+    written.save(tmp_path / "step-9.pt")
+    assert [(found.name, found.complete) for found in some(read(tmp_path / "step-9.pt").checkpoints)] == [
+        (".", True)
+    ]
+
+
+def test_many_other_entries_hide_nothing(tmp_path: Path) -> None:
+    for number in range(21_000):
+        (tmp_path / f"{number}.png").touch()
+    written.save(tmp_path / "step-5.pt")
+    assert newest(tmp_path).name == "step-5.pt"

@@ -1,4 +1,4 @@
-"""The files of a checkpoint, and the step in its name."""
+"""The files of a checkpoint."""
 
 from __future__ import annotations
 
@@ -7,25 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.checkpoints.listing import files_of, step_of
-
-
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("global_step100", 100),
-        ("iter_0001000", 1000),
-        ("checkpoint-500", 500),
-        ("epoch=3-step=1000.ckpt", 1000),
-        ("epoch=3-step=1000-v2.ckpt", 1000),
-        ("step_7_of_run2", 7),
-        ("model_12.pt", 12),
-        ("last.ckpt", None),
-        ("release", None),
-    ],
-)
-def test_the_step_in_a_name(name: str, step: int | None) -> None:
-    assert step_of(name) == step
+from ncclcheck.facts.checkpoints import listing
+from ncclcheck.facts.checkpoints.listing import files_of
 
 
 def test_names_and_sizes_of_all_files_below(tmp_path: Path) -> None:
@@ -34,16 +17,43 @@ def test_names_and_sizes_of_all_files_below(tmp_path: Path) -> None:
     (tmp_path / "gone").symlink_to("nowhere")
     found = files_of(tmp_path, time.monotonic() + 10)
     assert found.sizes == {"a/b/c": 5}
-    assert found.cut == ""
+    assert found.cut is None
     digest = found.digest
     (tmp_path / "a" / "b" / "c").write_bytes(b"123456")
     assert files_of(tmp_path, time.monotonic() + 10).digest != digest
 
 
+def test_links_to_folders_are_followed_but_not_in_a_circle(tmp_path: Path) -> None:
+    (tmp_path / "fast" / "rank").mkdir(parents=True)
+    (tmp_path / "fast" / "rank" / "weights").write_bytes(b"1")
+    (tmp_path / "here" / "deep").mkdir(parents=True)
+    (tmp_path / "here" / "mp_rank_00").symlink_to(tmp_path / "fast" / "rank")
+    (tmp_path / "here" / "deep" / "up").symlink_to("..")
+    found = files_of(tmp_path / "here", time.monotonic() + 10)
+    assert found.sizes == {"mp_rank_00/weights": 1}
+    assert found.cut is None
+
+
+def test_folders_too_deep_to_list_are_said(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*"abcdefg")
+    deep.mkdir(parents=True)
+    (deep / "weights").touch()
+    assert files_of(tmp_path, time.monotonic() + 10).sizes == {"a/b/c/d/e/f/g/weights": 0}
+    tmp_path.joinpath("x", *["d"] * 40).mkdir(parents=True)
+    assert "levels were not listed" in str(files_of(tmp_path, time.monotonic() + 10).cut)
+
+
+def test_more_files_than_are_listed_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MOST_FILES", 2)
+    for number in range(3):
+        (tmp_path / str(number)).touch()
+    assert "the rest was not listed" in str(files_of(tmp_path, time.monotonic() + 10).cut)
+
+
 def test_what_was_not_listed_in_the_time_is_said(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / str(number)).touch()
-    assert "only 1 files" in files_of(tmp_path, time.monotonic() - 1).cut
+    assert "only 1 files" in str(files_of(tmp_path, time.monotonic() - 1).cut)
 
 
 def test_a_long_file_is_not_read(tmp_path: Path) -> None:
