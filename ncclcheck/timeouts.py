@@ -226,6 +226,7 @@ NODE_LOST_S = 6.0  # a node that says nothing for so long is lost
 NODE_FIRST_WORD_S = 20.0  # instead of it, for a node that has not said yet that it starts its workers
 # A node that is silent for so long may be lost, too: nobody is judged before that is clear
 NODE_QUIET_S = 3.0
+KERNEL_ANSWERS_S = 2.5  # the kernel of such a node answers a call: two SYNs, and known before NODE_LOST_S
 ERROR_SETTLES_S = 1.5  # how long the cause of a broken connection may take to be seen on its own node
 # Torch's own limit for joining the group: longer than WORKER_JOIN_S, whose finding says more
 GROUP_JOIN_S = 60.0
