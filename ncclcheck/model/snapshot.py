@@ -130,6 +130,19 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     first_node_there: bool = False
 
 
+class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """Node 0, which this node had met and then lost: its name, empty where unknown, and when it was ("during ...")."""
+
+    host: str
+    when: str
+
+    @property
+    def told(self) -> str:
+        """Return it as a sentence: "node 0 (node01) was lost during the benchmark"."""
+        name = f" ({self.host})" if self.host else ""
+        return f"node 0{name} was lost {self.when}"
+
+
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
     """A message that was not accepted: garbage, too large, or of an unknown schema version."""
 
@@ -288,6 +301,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
+    lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:

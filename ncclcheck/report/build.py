@@ -134,12 +134,16 @@ def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
 
 
 def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Iterator[str]:
-    if snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
+    if snapshot.lost_first_node is not None:
+        yield snapshot.lost_first_node.told
+    elif snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
         seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
         yield f"{seen_from} did not meet the other nodes"
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
+    if snapshot.lost_first_node is not None:
+        return  # what was measured is lost with it
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
     if command == "node":

@@ -53,3 +53,20 @@ def test_node_0_whose_cable_is_pulled_is_named_and_not_the_others(lab: LabOf) ->
     outcome = told(three, {"node1": running["node1"]}, 90)["node1"]
     assert accused(outcome) == {"node1"}
     assert "its own network" in outcome.finding("bench-hang")["summary"]
+
+
+@pytest.mark.parametrize("meets", ["by TCP", "in a folder"])
+def test_nodes_that_lose_node_0_say_whom_they_lost_and_in_which_phase(lab: LabOf, meets: str) -> None:
+    three = lab(3)
+    folder = three.folder / "shared"
+    folder.mkdir()
+    running = start(three, *LONG, *(("--meet-in", str(folder)) if meets == "in a folder" else ()))
+    measuring(three, running)
+    signal_all(three["node1"], signal.SIGKILL)
+    outcomes = told(three, {name: running[name] for name in ("node2", "node3")}, 90)
+    for outcome in outcomes.values():
+        assert outcome.last_line == "exit 3: node 0 (node1) was lost during the benchmark"
+        assert outcome.finding("node-silent")["hosts"] == ["node1"]
+        assert "did not meet" not in outcome.finished.stdout
+        assert "no benchmark was run" not in outcome.finished.stdout
+        assert accused(outcome) == set()

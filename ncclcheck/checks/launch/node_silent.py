@@ -127,7 +127,9 @@ def _refusal_hint(snapshot: Snapshot, hosts: tuple[str, ...]) -> str:
 def _lost(snapshot: Snapshot) -> Finding:
     seen = saw(snapshot, "lost")
     path = seen[0].path
+    lost = snapshot.lost_first_node
     first = next((claim.launch.hosts[0] for claim in claims(snapshot) if claim.launch.hosts), path.name)
+    first = first if lost is None else lost.host or first
     hosts = tuple(sighting.host for sighting in seen)
     evidence = Evidence(
         hosts,
@@ -136,10 +138,11 @@ def _lost(snapshot: Snapshot) -> Finding:
         "answers",
         "this run",
     )
+    when = f" {lost.when}" if lost is not None else ""
     return Finding(
         "warning",
-        f"node 0 ({first}) answered {named(hosts)} and then stopped answering: its process ended or hangs, "
-        f"so {verb(hosts, 'this node', 'these nodes')} cannot go on",
+        f"node 0 ({first}) answered {named(hosts)} and then stopped answering{when}: its process ended or hangs, "
+        f"or the network to it is cut, so {verb(hosts, 'this node', 'these nodes')} cannot go on",
         (first,),
         (evidence,),
         (Fix(f"read the output of ncclcheck on {first}"),),

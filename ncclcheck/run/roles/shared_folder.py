@@ -117,6 +117,7 @@ def _as_first(meeting: _Meeting) -> bool:
     trust = at_master(context.trust, "preflight")
     knocks = None if launch.shared_store else KnockListener(launch.master_port, launch.job_id, trust=trust)
     try:
+        store.set(keys.FIRST_HOST, context.host.encode())
         store.set(keys.SERVING, meeting.nonce)
         way, served = path_to_master(context, store, meeting.nonce)
         state.stores += [] if served is None else [served]
