@@ -88,6 +88,7 @@ FOLDER_HEARTBEAT_S = 0.4  # between two signs of life of node 0 in a shared fold
 FOLDER_SILENT_S = 15.0  # node 0 counts as gone after so long without one
 FOLDER_FRESH_S = 0.05  # what was read of the folder counts as current for so long
 FOLDER_STALE_S = 3600.0  # files of an earlier run are removed from this age on, by the folder's own clock
+FOLDER_RECENT_S = 300.0  # a mark of node 0 that is older than the own one by so much is of an earlier run
 FOLDER_REMOVE_S = 3.0  # removing the files of this process at its end, before the child process is killed
 
 # --- Joining: finding node 0 ---

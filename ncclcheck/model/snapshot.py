@@ -116,7 +116,8 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened to a node in the folder of `--meet-in`.
 
     "unusable": the folder cannot be read or written, or hangs. "alone": no file of another node appeared there.
-    "headless": other nodes were there, node 0 was not. `first_node_there`: node 0 answered by TCP in the meantime.
+    "headless": other nodes were there, the run of node 0 was not. `first_node_there`: node 0 answered by TCP in the
+    meantime. `first`: the host of node 0, where it came and opened no run, or died.
     """
 
     host: str
@@ -128,6 +129,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     others: tuple[str, ...] = ()
     waited_s: float = 0.0
     first_node_there: bool = False
+    first: str = ""
 
 
 class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -70,3 +71,26 @@ def test_nodes_that_lose_node_0_say_whom_they_lost_and_in_which_phase(lab: LabOf
         assert "did not meet" not in outcome.finished.stdout
         assert "no benchmark was run" not in outcome.finished.stdout
         assert accused(outcome) == set()
+
+
+def test_node_0_that_hangs_when_the_others_come_to_its_folder_is_named_and_no_stranger(lab: LabOf) -> None:
+    three = lab(3)
+    folder = three.folder / "shared"
+    folder.mkdir()
+    words = ("preflight", "--timeout", "60", "--join-timeout", "20", "--meet-in", str(folder))
+    start(three, *words, nodes=three.nodes[:1])
+    wait_until(lambda: any(":29500" in line for line in three["node1"].listeners()))
+    signal_all(three["node1"], signal.SIGSTOP)
+    for outcome in told(three, start(three, *words, nodes=three.nodes[1:]), 90).values():
+        assert outcome.code == 3, str(outcome.finished)
+        assert accused(outcome) == set()
+        for slug in ("node-silent", "meeting-place"):
+            assert outcome.finding(slug)["hosts"] == ["node1"]
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float = 30) -> None:
+    """Return once it is so."""
+    deadline = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

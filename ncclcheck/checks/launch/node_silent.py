@@ -129,6 +129,7 @@ def _lost(snapshot: Snapshot) -> Finding:
     path = seen[0].path
     lost = snapshot.lost_first_node
     first = next((claim.launch.hosts[0] for claim in claims(snapshot) if claim.launch.hosts), path.name)
+    first = next((meeting.first for meeting in snapshot.meetings if meeting.first), first)
     first = first if lost is None else lost.host or first
     hosts = tuple(sighting.host for sighting in seen)
     evidence = Evidence(
