@@ -303,6 +303,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
+    store_lost: str = ""  # why node 0 could not hear the others any more, and since which step
     lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 

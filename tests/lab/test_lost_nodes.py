@@ -16,6 +16,7 @@ from tests.lab.test_bench_on_nodes import LONG, measuring
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
+HELPER = "ncclcheck.exchange.store.shared_folder_child"  # touches the folder of --meet-in for its node
 
 
 def signal_all(node: Node, number: signal.Signals) -> None:
@@ -86,6 +87,23 @@ def test_node_0_that_hangs_when_the_others_come_to_its_folder_is_named_and_no_st
         assert accused(outcome) == set()
         for slug in ("node-silent", "meeting-place"):
             assert outcome.finding(slug)["hosts"] == ["node1"]
+
+
+def test_a_folder_that_hangs_on_node_0_in_the_middle_accuses_no_other_node(lab: LabOf) -> None:
+    three = lab(3)
+    folder = three.folder / "shared"
+    folder.mkdir()
+    running = start(three, "matrix", "--size", "64K", "--timeout", "60", "--meet-in", str(folder))
+    running["node1"].wait_for("starting what measures", 60)
+    (helper,) = [pid for pid, line in three["node1"].processes().items() if HELPER in line]
+    os.kill(helper, signal.SIGSTOP)
+    outcomes = told(three, running, 90)
+    assert accused(outcomes["node1"]) == {"node1"}
+    assert outcomes["node1"].finding("meeting-place")["hosts"] == ["node1"]
+    assert not outcomes["node1"].findings("row-slow") + outcomes["node1"].findings("node-silent")
+    for name in ("node2", "node3"):
+        assert accused(outcomes[name]) == set()
+        assert outcomes[name].finding("node-silent")["hosts"] == ["node1"]
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float = 30) -> None:

@@ -10,7 +10,7 @@ from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Silent, Snapshot
 
 _PHASES = {
@@ -48,6 +48,8 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
         else:
             yield from not_reported(snapshot)
         return
+    if snapshot.store_lost:
+        yield NotKnown(snapshot.store_lost)
     groups: dict[tuple[str, str], list[Silent]] = {}
     unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
     # host-unreachable says more, and so does meeting-place

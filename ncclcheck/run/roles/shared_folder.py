@@ -156,7 +156,7 @@ def _lead(meeting: _Meeting, session: Session, way: MasterPath, views: _Views) -
         meeting.directory.look()
         came = len(state.snapshot.nodes) > 1 or not state.snapshot.silent
         own = meeting.view("met" if came else "alone", state.arrivals.waited_s)
-        if failed is not None and state.snapshot.silent:
+        if failed is not None and (state.snapshot.silent or state.snapshot.store_lost):
             own = replace(own, outcome="unusable", detail=failed.detail)
         state.snapshot = replace(state.snapshot, meetings=(own, *views.read().values()))
 

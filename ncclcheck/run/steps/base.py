@@ -108,3 +108,8 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     by_ranks: Callable[[OrderT], Collection[str]] = (
         lambda _: ()
     )  # tickets of further ranks that follow it, too
+
+    @property
+    def when(self) -> str:
+        """Return when it is, for people: "during the connection tests"."""
+        return f"during {self.doing}" if self.doing else "while the nodes joined"
