@@ -88,6 +88,7 @@ FOLDER_HEARTBEAT_S = 0.4  # between two signs of life of node 0 in a shared fold
 FOLDER_SILENT_S = 15.0  # node 0 counts as gone after so long without one
 FOLDER_FRESH_S = 0.05  # what was read of the folder counts as current for so long
 FOLDER_STALE_S = 3600.0  # files of an earlier run are removed from this age on, by the folder's own clock
+FOLDER_RECENT_S = 300.0  # a mark of node 0 that is older than the own one by so much is of an earlier run
 FOLDER_REMOVE_S = 3.0  # removing the files of this process at its end, before the child process is killed
 
 # --- Joining: finding node 0 ---
@@ -226,6 +227,7 @@ NODE_LOST_S = 6.0  # a node that says nothing for so long is lost
 NODE_FIRST_WORD_S = 20.0  # instead of it, for a node that has not said yet that it starts its workers
 # A node that is silent for so long may be lost, too: nobody is judged before that is clear
 NODE_QUIET_S = 3.0
+KERNEL_ANSWERS_S = 2.5  # the kernel of such a node answers a call: two SYNs, and known before NODE_LOST_S
 ERROR_SETTLES_S = 1.5  # how long the cause of a broken connection may take to be seen on its own node
 # Torch's own limit for joining the group: longer than WORKER_JOIN_S, whose finding says more
 GROUP_JOIN_S = 60.0

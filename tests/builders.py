@@ -16,6 +16,7 @@ from ncclcheck.model.facts import (
 from ncclcheck.model.snapshot import (
     Coverage,
     Knock,
+    LostFirstNode,
     Node,
     ProbeKind,
     ProbeOutcome,
@@ -171,3 +172,8 @@ def with_silent(snapshot: Snapshot, host: str, outcome: MasterOutcome | None = N
 def seen_alone(snapshot: Snapshot, host: str) -> Snapshot:
     """What `host` sees when it did not meet the others."""
     return Snapshot(nodes=(node(snapshot, host),), viewpoint="one-node")
+
+
+def left_alone(snapshot: Snapshot, host: str, when: str = "during the benchmark") -> Snapshot:
+    """What `host` reports that had met node 0 and then lost it."""
+    return replace(seen_alone(snapshot, host), lost_first_node=LostFirstNode("node01", when))

@@ -12,12 +12,16 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.bench.last_words import is_echo, is_own_gpu
 from ncclcheck.bench.progress import ErrorKind, GpuSign, Phase
+from ncclcheck.bench.silence import Network, lost_hosts
 from ncclcheck.model.bench import FailureState, RankFailure
 from ncclcheck.model.units import format_size
 
 _BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
 _GPU_BYTES_PER_S = 100e6  # the same between GPUs: what a link of 1 Gbit/s carries
 _FILLED_BYTES_PER_S = 250e6  # touching fresh memory: twice the size for a rank, on a busy machine
+# Gloo's and the kernel's words for a FIN or RST of the other end, which the network has brought
+_CLOSED_BY_PEER, _RESET_BY_PEER = "Connection closed by peer", "Connection reset by peer"
+NOTHING_KNOWN = Network()
 _TIMES_LONGEST = 5  # a call may take this many times the longest one of its point
 
 
@@ -99,7 +103,7 @@ def judge(
     hosts: Sequence[str],
     unheard_s: Mapping[str, float],
     deadlines: Deadlines = DEADLINES,
-    host_of_address: Mapping[str, str] = {},
+    network: Network = NOTHING_KNOWN,
 ) -> tuple[RankFailure, ...]:
     """Return the ranks that broke the run, or nothing while there is still reason to wait.
 
@@ -111,7 +115,7 @@ def judge(
     the kernel of a waiting rank says which peer does not acknowledge, it is the way between these two.
     """
     states = sorted(states, key=lambda state: state.rank)
-    lost = _lost_ranks(states, hosts, unheard_s, deadlines)
+    lost = _lost_ranks(states, hosts, unheard_s, deadlines, network)
     if lost is None:
         return ()
     known = [
@@ -132,7 +136,7 @@ def judge(
             return ()
         first = [state for state in echoes if not _lost_a_peer(state)]
         return tuple(map(_ended, first or echoes))
-    return _hanging(known, hosts, {state.rank for state in states}, deadlines, host_of_address)
+    return _hanging(known, hosts, {state.rank for state in states}, deadlines, network.host_of_address)
 
 
 def allowed_s(state: RankState, deadlines: Deadlines) -> float:
@@ -318,32 +322,34 @@ def _stopped(state: RankState) -> RankFailure:
 
 
 def _lost_ranks(
-    states: Sequence[RankState], hosts: Sequence[str], unheard_s: Mapping[str, float], deadlines: Deadlines
+    states: Sequence[RankState],
+    hosts: Sequence[str],
+    unheard_s: Mapping[str, float],
+    deadlines: Deadlines,
+    network: Network,
 ) -> list[RankFailure] | None:
-    """Return the ranks of nodes that have gone silent; None while it is not clear which nodes these are.
-
-    Where all other nodes are silent at once, node 0 has lost its network. (Where node 0 does not hear itself either,
-    its calls to its own store are lost.)
-    """
+    """Return the ranks of nodes that have gone silent; None while it is not clear which nodes these are."""
     spoken = {state.host for state in states}
-    lost = {
+    silent = {
         host
         for host in hosts
         if unheard_s.get(host, 0.0) >= (deadlines.lost_s if host in spoken else deadlines.first_word_s)
     }
-    if not lost:
+    if not silent:
         return []
-    followers = set(hosts) - {hosts[0]}
-    if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in followers - lost):
+    if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in set(hosts) - silent - {hosts[0]}):
         return None
-    if len(followers) > 1 and lost >= followers:
-        detail = (
-            f"no word from any of the other {len(followers)} nodes: its own network rather than all of theirs"
-        )
-        return [_lost(rank, host, min(unheard_s[follower] for follower in followers), detail, states)
-                for rank, host in enumerate(hosts) if host == hosts[0]]  # fmt: skip
-    return [_lost(rank, host, unheard_s[host], f"no word from its node for {unheard_s[host]:.0f} s", states)
-            for rank, host in enumerate(hosts) if host in lost]  # fmt: skip
+    told = [state.error for state in states if state.host == hosts[0]]
+    delivers = any(_CLOSED_BY_PEER in error or _RESET_BY_PEER in error for error in told)
+    lost = lost_hosts(hosts, silent, unheard_s, replace(network, delivers=delivers))
+    if lost is None:
+        return None
+    least_s = min(unheard_s[host] for host in silent)  # of node 0, which hears itself
+    return [
+        _lost(rank, host, unheard_s[host] if host in silent else least_s, lost[host], states)
+        for rank, host in enumerate(hosts)
+        if host in lost
+    ]
 
 
 def _lost(

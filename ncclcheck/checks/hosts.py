@@ -49,7 +49,8 @@ def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
     if snapshot.silent:
         yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
     elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:
-        yield NotKnown("this node did not meet the others")
+        lost = snapshot.lost_first_node
+        yield NotKnown("this node did not meet the others" if lost is None else lost.told)
 
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:

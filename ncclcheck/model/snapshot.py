@@ -116,7 +116,8 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened to a node in the folder of `--meet-in`.
 
     "unusable": the folder cannot be read or written, or hangs. "alone": no file of another node appeared there.
-    "headless": other nodes were there, node 0 was not. `first_node_there`: node 0 answered by TCP in the meantime.
+    "headless": other nodes were there, the run of node 0 was not. `first_node_there`: node 0 answered by TCP in the
+    meantime. `first`: the host of node 0, where it came and opened no run, or died.
     """
 
     host: str
@@ -128,6 +129,20 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     others: tuple[str, ...] = ()
     waited_s: float = 0.0
     first_node_there: bool = False
+    first: str = ""
+
+
+class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
+    """Node 0, which this node had met and then lost: its name, empty where unknown, and when it was ("during ...")."""
+
+    host: str
+    when: str
+
+    @property
+    def told(self) -> str:
+        """Return it as a sentence: "node 0 (node01) was lost during the benchmark"."""
+        name = f" ({self.host})" if self.host else ""
+        return f"node 0{name} was lost {self.when}"
 
 
 class Refused(Struct, frozen=True, forbid_unknown_fields=True):
@@ -288,6 +303,8 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
+    store_lost: str = ""  # why node 0 could not hear the others any more, and since which step
+    lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:

@@ -134,12 +134,12 @@ def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
 
 
 def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Iterator[str]:
-    if snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
-        seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
-        yield f"{seen_from} did not meet the other nodes"
+    yield from _not_met(snapshot)
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
+    if snapshot.lost_first_node is not None:
+        return  # what was measured is lost with it
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
     if command == "node":
@@ -150,6 +150,16 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
         yield from _matrix_not_done(snapshot)
     if command == "soak":
         yield from soak_not_done(snapshot.bench)
+
+
+def _not_met(snapshot: Snapshot) -> Iterator[str]:
+    if snapshot.lost_first_node is not None:
+        yield snapshot.lost_first_node.told
+    elif snapshot.store_lost:
+        yield snapshot.store_lost
+    elif snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
+        seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
+        yield f"{seen_from} did not meet the other nodes"
 
 
 def _is_unread(node: Node) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from msgspec import Struct
+
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA, TOOL_VERSION, pack
 from ncclcheck.exchange.store import keys
@@ -20,14 +22,23 @@ from ncclcheck.run.steps.late import LONGEST_REASON, MOST_TOLD, OrdersRefused
 from ncclcheck.run.steps.reach import ReachOrder
 from ncclcheck.run.steps.sequence import read_order, step_of
 
+_AT_FIRST = "while the nodes joined"
 
-def follow(participant: Participant) -> Finish | Missing:
-    """Follow all orders; return the verdict, or why node 0 was lost. A further rank waits, but for its worker."""
-    reader = OrderReader(participant)
+
+class Lost(Struct, frozen=True):
+    """Why node 0 was lost, and when: "during the benchmark"."""
+
+    why: Missing
+    when: str = _AT_FIRST
+
+
+def follow(participant: Participant) -> Finish | Lost:
+    """Follow all orders; return the verdict, or how node 0 was lost. A further rank waits, but for its worker."""
+    reader, when = OrderReader(participant), _AT_FIRST
     while True:
         received = reader.next(participant.context.deadline)
         if isinstance(received, Missing):
-            return received
+            return Lost(received, when)
         number, order = received
         if isinstance(order, Finish):
             return order
@@ -36,10 +47,13 @@ def follow(participant: Participant) -> Finish | Missing:
         if participant.local is None and str(participant.ticket) not in step_of(order).by_ranks(order):
             continue
         answer = _answer(participant, order)
+        doing = step_of(order).doing
         if isinstance(answer, Missing):
-            return answer
+            return Lost(answer, f"during {doing}")
+        when = f"after {doing}"
         if answer is not None:
-            participant.store.set_document(keys.answer(number, participant.ticket), pack(answer))
+            failed = participant.store.set_document(keys.answer(number, participant.ticket), pack(answer))
+            when = f"during {doing}" if failed is not None else when
 
 
 def _answer(participant: Participant, order: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ncclcheck.exchange.background import in_background
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
@@ -23,10 +25,22 @@ def lead_as_node(session: Session, participant: Participant, way: MasterPath) ->
 
 
 def lead(session: Session) -> None:
-    """Lead all participants through the steps that apply; after each, the session's snapshot has what it found."""
+    """Lead all participants through the steps that apply; after each, the session's snapshot has what it found.
+
+    Where node 0 loses its own store, nobody can answer it any more: the run is over, and nobody is silent for that.
+    """
     for step in STEPS:
-        if not session.state.is_over and step.applies(session):
-            session.state.snapshot = step.lead(session)
+        if session.state.is_over or not step.applies(session):
+            continue
+        before = session.snapshot
+        session.state.snapshot = step.lead(session)
+        if session.store.lost is not None and not session.state.is_over:
+            session.state.is_over = True
+            kept = (
+                before if step.answer is not None else session.snapshot
+            )  # else partial results are told as such
+            why = f"node 0 lost the store of the run {step.when}: {session.store.lost.detail}"
+            session.state.snapshot = replace(kept, silent=before.silent, store_lost=why)
 
 
 def tell_verdict(session: Session, report: Report, saved: Saved) -> None:

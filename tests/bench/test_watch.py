@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.silence import Network
 from ncclcheck.bench.watch import (
     AT_THE_END,
     RankState,
@@ -141,10 +142,39 @@ def test_where_all_others_are_silent_it_is_node_0_that_is_cut_off() -> None:
     assert "other 3 nodes" in failure.detail
 
 
+ALL_SILENT = {"node01": 0.1, "node02": 6.0, "node03": 6.2, "node04": 6.1}
+FOLLOWERS = ("node02", "node03", "node04")
+
+
+def test_where_all_others_are_silent_and_a_kernel_answers_the_others_are_lost_and_node_0_is_not() -> None:
+    network = Network(kernel_answers={"node02": True, "node03": False})
+    failures = judge(states(), HOSTS, ALL_SILENT, network=network)
+    assert [failure.host for failure in failures] == list(FOLLOWERS)
+    assert "its kernel answers: ncclcheck ended or hangs there" in failures[0].detail
+    assert "its kernel does not answer either" in failures[1].detail
+    assert failures[2].detail == "no word from its node for 6 s"
+
+
+def test_nobody_is_lost_before_the_kernels_of_silent_nodes_had_time_to_answer() -> None:
+    asked = dict.fromkeys(FOLLOWERS)
+    assert judge(states(), HOSTS, ALL_SILENT, network=Network(kernel_answers=asked)) == ()
+    mute = dict.fromkeys(FOLLOWERS, False)
+    (failure,) = judge(states(), HOSTS, ALL_SILENT, network=Network(kernel_answers=mute))
+    assert failure.host == "node01"
+
+
+def test_a_connection_that_the_others_closed_shows_that_the_network_of_node_0_works() -> None:
+    closed = "RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.2]:4711"
+    first = rank(0, error_kind="communication", error=closed, exit_code=1, ended_s=6.0)
+    mute = Network(kernel_answers=dict.fromkeys(FOLLOWERS, False))
+    failures = judge(states(first), HOSTS, ALL_SILENT, network=mute)
+    assert [failure.host for failure in failures] == list(FOLLOWERS)
+
+
 def test_two_ends_of_a_cut_connection_are_named_and_the_ranks_between_are_not() -> None:
     waiting = [rank(n, idle_s=11.0) for n in (0, 3)]
     ends = (rank(1, idle_s=11.0, unanswered=("10.0.0.3",)), rank(2, idle_s=11.0))
-    named = judge(states(*waiting, *ends), HOSTS, HEARD, host_of_address={"10.0.0.3": "node03"})
+    named = judge(states(*waiting, *ends), HOSTS, HEARD, network=Network({"10.0.0.3": "node03"}))
     assert [(failure.host, failure.state) for failure in named] == [("node02", "stuck"), ("node03", "stuck")]
     assert "node02 sends to node03" in named[0].detail
 
@@ -154,7 +184,7 @@ def test_host_that_several_others_cannot_reach_is_blamed() -> None:
     ends = [rank(n, idle_s=11.0, unanswered=("10.0.0.3",)) for n in (0, 1)]
     third = rank(2, idle_s=11.0, unanswered=("10.0.0.1",))
     waiting = rank(3, idle_s=11.0)
-    (failure,) = judge(states(*ends, third, waiting), HOSTS, HEARD, host_of_address=addresses)
+    (failure,) = judge(states(*ends, third, waiting), HOSTS, HEARD, network=Network(addresses))
     assert failure.host == "node03"
     assert "node01 and node02" in failure.detail
 

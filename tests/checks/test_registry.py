@@ -27,7 +27,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.facts import NodeFacts
 from ncclcheck.model.finding import CheckRun, Finding, NotApplicable, NotKnown, Severity
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, seen_alone, with_interfaces, with_outcome, without
+from tests.builders import cluster, left_alone, seen_alone, with_interfaces, with_outcome, without
 from tests.fact_builders import GONE
 
 ROOT = Path(__file__).parents[2]
@@ -116,6 +116,12 @@ def test_a_check_of_nodes_that_met_is_unknown_where_they_did_not() -> None:
     one = declared(answering(fault()), met=True)
     assert outcome(one, seen_alone(cluster(2), "node02")) == ("unknown", "the nodes did not meet")
     assert outcome(one)[0] == "found"
+
+
+def test_a_check_of_nodes_that_met_and_lost_node_0_says_so() -> None:
+    one = declared(answering(fault()), met=True)
+    told = "node 0 (node01) was lost during the benchmark"
+    assert outcome(one, left_alone(cluster(2), "node02")) == ("unknown", told)
 
 
 def test_a_check_that_raises_after_its_first_answer_crashed_and_says_where() -> None:

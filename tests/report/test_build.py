@@ -10,7 +10,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Silent
 from tests.bench_builders import bench_point, bench_result, with_bench
-from tests.builders import cluster, seen_alone, with_silent, without
+from tests.builders import cluster, left_alone, seen_alone, with_silent, without
 from tests.report.reports import check_run, finding, found, report
 
 
@@ -86,6 +86,12 @@ def test_a_node_that_met_nobody_cannot_tell() -> None:
     made = report(snapshot=seen_alone(cluster(4), "node03"))
     assert made.verdict.exit_code == 3
     assert made.verdict.reasons == ("node03 did not meet the other nodes",)
+
+
+def test_a_node_that_lost_node_0_says_when_and_not_that_nothing_was_measured() -> None:
+    made = report(snapshot=left_alone(cluster(4), "node03"), command="bench")
+    assert made.verdict.exit_code == 3
+    assert made.verdict.reasons == ("node 0 (node01) was lost during the benchmark",)
 
 
 def test_probes_that_were_not_made_are_none() -> None:

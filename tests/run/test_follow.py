@@ -9,15 +9,18 @@ from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.node_workers import WorkerNode
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import OWN_ORDERS, SCHEMA
+from ncclcheck.exchange.probe.reachability import Listeners
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.facts.nccl.nccl_listener import NcclListener
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.trials import TryRequest
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
 from ncclcheck.run.context import Context
-from ncclcheck.run.follow import OrderReader, follow
+from ncclcheck.run.follow import Lost, OrderReader, follow
+from ncclcheck.run.local_node import LocalNode
 from ncclcheck.run.options import RunOptions
 from ncclcheck.run.session import OrderMessage
 from ncclcheck.run.steps import bench as bench_step
@@ -26,7 +29,7 @@ from ncclcheck.run.steps.confirm import ConfirmOrder
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.late import MOST_TOLD, refused_orders
 from ncclcheck.run.steps.recount import RecountOrder
-from tests.fact_builders import launch
+from tests.fact_builders import launch, node_facts
 
 EVIL = ConfirmOrder({"2": ({"LD_PRELOAD": "/tmp/evil.so"},)}, 5.0)
 
@@ -67,6 +70,20 @@ def test_a_further_rank_passes_over_orders_that_are_for_the_agents_alone(store: 
     place = replace(launch(0, 1, local_world_size=2), local_rank=1)
     context = Context(RunOptions("preflight"), {}, place, "node01", Deadline(10), lambda _: None)
     assert follow(Participant(context, store, 2, "")) == Finish(0, ())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("given", "when"), [(0, "while the nodes joined"), (1, "after the last count of the nodes")]
+)
+def test_when_node_0_was_lost_is_told_by_the_last_order(store: Store, given: int, when: str) -> None:
+    for number in range(given):
+        give(store, number, RecountOrder())
+    context = Context(RunOptions("preflight"), {}, launch(0, 2), "node01", Deadline(1.0), lambda _: None)
+    local = LocalNode(node_facts(0, 2), Listeners(), (), Missing("absent"), NcclListener())
+    lost = follow(Participant(context, store, 2, "", local))
+    assert isinstance(lost, Lost)
+    assert lost.when == when
 
 
 def test_a_further_rank_starts_one_worker_at_most(store: Store) -> None:

@@ -11,6 +11,8 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import culprits
+from ncclcheck.bench.nodes.kernel_answers import KernelAnswers
+from ncclcheck.bench.silence import Network
 from ncclcheck.bench.watch import (
     AT_THE_END,
     DEADLINES,
@@ -78,6 +80,9 @@ class BenchWatch:
         self._keep = keep
         self._deadlines = on_gpus(deadlines) if watched.order.plan.backend == "nccl" else deadlines
         self._addresses = {address: host for host, (_, address) in watched.network.binding.items()}
+        self._kernels = KernelAnswers(
+            {host: address for host, (_, address) in watched.network.binding.items()}
+        )
         self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
         self._watched_s, self._looked_at = 0.0, time.monotonic()
         self._undead: tuple[str, ...] = ()
@@ -129,7 +134,9 @@ class BenchWatch:
             return ()
         limits = deadlines or self._deadlines
         known = self._interrupted() or self._lost_processes(limits)
-        return known or judge(self.states(), hosts, unheard_s, limits, self._addresses)
+        silent = [host for host in hosts[1:] if host != hosts[0] and unheard_s[host] >= limits.quiet_s]
+        network = Network(self._addresses, self._kernels.look(silent))
+        return known or judge(self.states(), hosts, unheard_s, limits, network)
 
     def speaking(self) -> list[int]:
         """Return the tickets of the nodes that still answer: they can be waited for."""

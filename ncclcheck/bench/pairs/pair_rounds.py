@@ -61,27 +61,35 @@ class Rounds(Struct, frozen=True):
 def lead_rounds(
     lead: RoundContext, tickets: Sequence[int], plan: Plan, keep: Callable[[Rounds], None]
 ) -> Rounds:
-    """Let the nodes start, then lead them through the rounds; `keep` gets what is known after each."""
+    """Let the nodes start, then lead them through the rounds; `keep` gets what is known after each.
+
+    Once node 0 has lost its own store, who does not answer is nobody's fault: what was known before is returned.
+    """
     tests: list[PairTest] = []
     lost: list[Lost] = []
     silent: list[Unanswered] = []
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
-    lost += _failed(gather_start(lead, tickets), tickets, 0)
+    answers = gather_start(lead, tickets)
+    lost += _failed(answers, tickets, 0) if lead.store.lost is None else []
     while True:
+        known = Rounds(tuple(tests), tuple(lost), is_finished=False)
         members = _without(tickets, (*lost, *silent))
         planned = plan.following(members, tests)
         if not planned.pairs and silent:
             silent, found = _heard(lead, silent, at_last=True)
+            if lead.store.lost is not None:
+                return known
             lost += found
             continue
         order = _order(planned)
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
-            rounds = Rounds(tuple(tests), tuple(lost), is_finished=not planned.pairs)
-            return _lead_rings(lead, members, plan, rounds)
+            return _lead_rings(lead, members, plan, replace(known, is_finished=not planned.pairs))
         lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
         answers = gather_round(lead, order, members, finished)
         silent, found = _heard(lead, silent)
+        if lead.store.lost is not None:
+            return known
         lost += found
         lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
         over_s = time.monotonic()

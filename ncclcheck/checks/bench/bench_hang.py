@@ -15,7 +15,7 @@ _STATES = {
     "died": "died",
     "stopped": "is stopped",
     "late": "did not arrive in time",
-    "lost": "is unreachable",
+    "lost": "went silent",
     "error": "ended with an error",
     "hung": "has a GPU that hangs",
 }
@@ -25,7 +25,7 @@ _FIXES = {
         "find out what stopped the process (a debugger, job control, SIGSTOP), and continue it with SIGCONT"
     ),
     "late": "find out what blocks the process: its stack (py-spy dump), the load and the disks of the node",
-    "lost": "check that the node is up and reachable",
+    "lost": "check that the node is up and reachable, and why ncclcheck ended or hangs there (dmesg: out of memory)",
     "error": "read the error; the network checks of this report may name its cause",
     "hung": "look for errors of that GPU (dmesg | grep -i xid; nvidia-smi -q), drain the node and reset the GPU",
 }

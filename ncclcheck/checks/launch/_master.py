@@ -134,7 +134,9 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
     if mute:
         yield NotKnown("did not report", mute)
     if snapshot.viewpoint == "one-node" and not snapshot.silent:
-        yield NotKnown("only this node's own attempt is known: it did not join the others")
+        lost = snapshot.lost_first_node
+        why = "it did not join the others" if lost is None else lost.told
+        yield NotKnown(f"only this node's own attempt is known: {why}")
     if not snapshot.nodes and not snapshot.silent:
         yield NotKnown("no node reported")
     for sighting in sightings(snapshot):

@@ -114,6 +114,8 @@ def _local(views: list[MeetingView]) -> Finding:
 
 
 def _nobody(view: MeetingView) -> Finding:
+    if view.first:
+        return _hangs(view)
     who = "other nodes, but not node 0," if view.outcome == "headless" else "no other node"
     tail = (
         "node 0 was not started"
@@ -126,6 +128,18 @@ def _nobody(view: MeetingView) -> Finding:
         (view.host,),
         (_evidence(view, _saw(view), "node 0 and all others"),),
         (_fix(view),),
+    )
+
+
+def _hangs(view: MeetingView) -> Finding:
+    """Node 0 was there, so the folder is shared: it is what became of node 0 that counts."""
+    return Finding(
+        "warning",
+        f"node 0 ({view.first}) came to {view.path}, and {view.host} found no run of it there that is alive "
+        f"in {view.waited_s:.0f} s: its process ended or hangs",
+        (view.first,),
+        (_evidence(view, _saw(view), "the run of node 0"),),
+        (Fix(f"read the output of ncclcheck on {view.first}"),),
     )
 
 

@@ -10,7 +10,7 @@ from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Silent, Snapshot
 
 _PHASES = {
@@ -48,6 +48,8 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
         else:
             yield from not_reported(snapshot)
         return
+    if snapshot.store_lost:
+        yield NotKnown(snapshot.store_lost)
     groups: dict[tuple[str, str], list[Silent]] = {}
     unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
     # host-unreachable says more, and so does meeting-place
@@ -127,7 +129,10 @@ def _refusal_hint(snapshot: Snapshot, hosts: tuple[str, ...]) -> str:
 def _lost(snapshot: Snapshot) -> Finding:
     seen = saw(snapshot, "lost")
     path = seen[0].path
+    lost = snapshot.lost_first_node
     first = next((claim.launch.hosts[0] for claim in claims(snapshot) if claim.launch.hosts), path.name)
+    first = next((meeting.first for meeting in snapshot.meetings if meeting.first), first)
+    first = first if lost is None else lost.host or first
     hosts = tuple(sighting.host for sighting in seen)
     evidence = Evidence(
         hosts,
@@ -136,10 +141,11 @@ def _lost(snapshot: Snapshot) -> Finding:
         "answers",
         "this run",
     )
+    when = f" {lost.when}" if lost is not None else ""
     return Finding(
         "warning",
-        f"node 0 ({first}) answered {named(hosts)} and then stopped answering: its process ended or hangs, "
-        f"so {verb(hosts, 'this node', 'these nodes')} cannot go on",
+        f"node 0 ({first}) answered {named(hosts)} and then stopped answering{when}: its process ended or hangs, "
+        f"or the network to it is cut, so {verb(hosts, 'this node', 'these nodes')} cannot go on",
         (first,),
         (evidence,),
         (Fix(f"read the output of ncclcheck on {first}"),),

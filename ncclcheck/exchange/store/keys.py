@@ -9,6 +9,7 @@ from __future__ import annotations
 SERVING = "serving"  # node 0: the nonce of this run, as soon as the store is up
 KEY = "key"  # node 0, in a shared folder only: the run's key
 BUILD = "build"  # node 0, before that: which ncclcheck it runs
+FIRST_HOST = "first-host"  # node 0, before that: its host name, for those that lose it
 SMALL_PACKETS = "small-packets"  # node 0, before that: no connection to the store has a large packet
 COMMON = "common"  # node 0, likewise: its own facts, which those of the other nodes refer to
 TICKETS = "tickets"  # a counter: each process draws its ticket

@@ -25,15 +25,20 @@ from ncclcheck.model.codec import encode
 
 _MOST_OTHERS = 64
 _MARK_BYTES = 256
+_HERE, _FIRST = "here", "here-first"  # the marks of all nodes, and that of node 0
 _ALIVE = ".alive"
 
 
 class FolderView(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there."""
+    """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there.
+
+    `first` is the host of node 0, where it came lately, with or without a run that is alive.
+    """
 
     found: bool = False
     others: tuple[str, ...] = ()
     filesystem: str = ""
+    first: str = ""
 
 
 class RunFolder:
@@ -117,11 +122,12 @@ class FolderMember:
     node 0 is alive, which it shows by writing a file again and again.
     """
 
-    def __init__(self, folder: Path, digest: str, host: str, filesystem: str) -> None:
+    def __init__(self, folder: Path, digest: str, host: str, filesystem: str, *, leads: bool = False) -> None:
         self._folder, self._digest, self._filesystem = folder, digest, filesystem
-        self._mark = folder / f"{self._prefix('here')}{secrets.token_hex(8)}"
+        self._mark = folder / f"{self._prefix(_FIRST if leads else _HERE)}{secrets.token_hex(8)}"
         self._alive: dict[str, bytes] = {}
         self._met: set[str] = set()
+        self._first = ""
         self._beats = 0
         self._is_mine = False
         self.run: RunFolder | None = None
@@ -158,9 +164,13 @@ class FolderMember:
                 (RunFolder(path, timeouts.FOLDER_SILENT_S) for name in names if (path := self._living(name))),
                 None,
             )
-        marks = [name for name in names if name.startswith(self._prefix("here")) and name != self._mark.name]
+        marks = [name for name in names if name.startswith(self._prefix(_HERE)) and name != self._mark.name]
         self._met |= {host for name in marks[:_MOST_OTHERS] if (host := self._host_of(self._folder / name))}
-        return encode(FolderView(self.run is not None, tuple(sorted(self._met)), self._filesystem))
+        for name in marks[:_MOST_OTHERS]:
+            if name.startswith(self._prefix(_FIRST)) and self._is_recent(self._folder / name):
+                self._first = self._host_of(self._folder / name) or self._first
+        others = tuple(sorted(self._met))
+        return encode(FolderView(self.run is not None, others, self._filesystem, self._first))
 
     def close(self) -> None:
         """Remove what this process left in the folder; on node 0 the whole run."""
@@ -178,6 +188,13 @@ class FolderMember:
                 found = path.lstat()
                 if found.st_uid == self._owner and now - found.st_mtime > timeouts.FOLDER_STALE_S:
                     _remove(path)
+
+    def _is_recent(self, mark: Path) -> bool:
+        """Return whether the mark is of about the same time as the own one, and not left of an earlier run."""
+        try:
+            return self._mark.lstat().st_mtime - mark.lstat().st_mtime < timeouts.FOLDER_RECENT_S
+        except OSError:
+            return False
 
     def _host_of(self, mark: Path) -> str:
         """Return whose mark it is; empty for a file of another user or program under such a name."""

@@ -36,7 +36,7 @@ class FolderBackend:
             folder = Path(self._folder).resolve(strict=True)
             mount = mount_at(str(folder))
             kind = "" if isinstance(mount, Missing) else mount.type
-            self._place = FolderMember(folder, self._digest, self._host, kind)
+            self._place = FolderMember(folder, self._digest, self._host, kind, leads=self._leads)
             if self._leads:
                 self._place.open_run()
                 threading.Thread(target=self._beat, daemon=True).start()

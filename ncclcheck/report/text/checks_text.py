@@ -13,12 +13,16 @@ from ncclcheck.report.text.page import Line, Span, line
 _OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
 _MOST_PARTS = 4
 _MOST_NAMED = 8  # checks that could not tell for one and the same reason
+_LOST = re.compile(r"node 0( \(.*\))? was lost (while|during|after) .*")
 _NOBODY = "no node reported"
 # In the words of checks/hosts.py, checks/launch/_master.py, checks/registry.py and model/snapshot.py.
 _EXPLAINED = (
     "did not report",
     "did not meet",
     "did not join",
+    "was lost while the nodes joined",
+    "was lost during",
+    "was lost after",
     "this node failed to reach node 0 at an earlier stage",
     "no probes were made",
 )
@@ -77,7 +81,8 @@ def _common_cause(report: Report) -> str:
         return f"{fold_hosts(silent)} did not report"
     if any("did not meet" in entry.reason for entry in report.checks):
         return "the nodes did not meet"
-    return ""
+    lost = (reason for reason in report.verdict.reasons if _LOST.fullmatch(reason))
+    return next(lost, "")
 
 
 def _own_reason(reason: str) -> str:

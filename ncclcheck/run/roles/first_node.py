@@ -120,6 +120,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     session.state.reports = EarlyReports(ReportReader(leave_common(recording, local.facts)))
     draw_local_rank(recording, context.host)  # before others can: the first process of a host is its agent
     recording.set(keys.BUILD, own_build().encode())
+    recording.set(keys.FIRST_HOST, context.host.encode())
     recording.set(keys.SERVING, nonce)
     way = confirm_detour(way, context.join, nonce, session.deadline)
     timeout_s = context.options.join_timeout_s

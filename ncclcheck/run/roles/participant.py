@@ -24,9 +24,9 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import LostFirstNode, Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.follow import follow
+from ncclcheck.run.follow import Lost, follow
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import join_store, search_of
 from ncclcheck.run.state import RunState
@@ -38,6 +38,7 @@ from ncclcheck.run.vouching import belongs_to_verdict, with_vouching
 from ncclcheck.timeouts import LEFT_PORT_S, MASTER_CONFIRMED_S, STORE_ANSWERS_S
 
 _MOST_OF_BUILD = 60
+_MOST_OF_NAME = 255
 
 
 def as_participant(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
@@ -49,7 +50,7 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
         state.snapshot = alone(context, prepared, give_up(way, search))
         return
     if isinstance(participant, Missing):
-        state.snapshot = lost(context, prepared, way, participant)
+        state.snapshot = lost(context, prepared, way, Lost(participant))
         return
     state.stores.append(participant.store)
     context = participant.context
@@ -60,14 +61,15 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
     is_late = not isinstance(participant.store.get_document(keys.step(0)), Missing)
     if not is_late:
         participant = replace(participant, local=local_node(context, prepared))
+    first_host = host_of_first(participant.store)
     participant = with_vouching(participant, way, state)
     _ = report_rank(participant) if is_late else report_facts(participant, way)
     context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
     join_again = partial(context.join, way.name, way.port, context.deadline)
     with closing(listen_for_others(search_of(context), way, join_again)):
         verdict = follow(participant)
-    if isinstance(verdict, Missing):
-        state.snapshot = lost(context, prepared, way, verdict)
+    if isinstance(verdict, Lost):
+        state.snapshot = lost(context, prepared, way, verdict, first_host)
         return
     state.prints = False
     state.verdict = verdict
@@ -116,10 +118,21 @@ def alone(context: Context, prepared: Future[LocalNode], way: MasterPath) -> Sna
     return Snapshot((own,), "one-node", claims=(context.launch,), claim_hosts=(context.host,))
 
 
-def lost(context: Context, prepared: Future[LocalNode], way: MasterPath, why: Missing) -> Snapshot:
+def host_of_first(store: Store) -> str:
+    """Return the host name of node 0, as it says itself; empty where it does not."""
+    told = store.get(keys.FIRST_HOST)
+    name = "" if isinstance(told, Missing) else told[:_MOST_OF_NAME].decode(errors="replace")
+    return name if name.isprintable() else ""
+
+
+def lost(
+    context: Context, prepared: Future[LocalNode], way: MasterPath, how: Lost, first_host: str = ""
+) -> Snapshot:
     """Return the same, of a node that had met node 0 and then lost it."""
-    detail = f"node 0 was reached and then no more: {why.detail or why.missing}"
-    return alone(context, prepared, replace(way, outcome="lost", detail=detail))
+    detail = f"node 0 was reached and then no more: {how.why.detail or how.why.missing}"
+    seen = alone(context, prepared, replace(way, outcome="lost", detail=detail))
+    name = context.launch.hosts[0] if context.launch.hosts else first_host
+    return replace(seen, lost_first_node=LostFirstNode(name, how.when))
 
 
 def stay_as_further_rank(participant: Participant, state: RunState) -> None:

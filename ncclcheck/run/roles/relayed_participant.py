@@ -24,10 +24,10 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 from ncclcheck.run.context import Context
-from ncclcheck.run.follow import follow
+from ncclcheck.run.follow import Lost, follow
 from ncclcheck.run.local_node import LocalNode, local_node
 from ncclcheck.run.master_store import join_store, open_store, search_of
-from ncclcheck.run.roles.participant import alone, leave, lost, until_gone
+from ncclcheck.run.roles.participant import alone, host_of_first, leave, lost, until_gone
 from ncclcheck.run.state import RunState
 from ncclcheck.run.steps.facts import report_facts
 from ncclcheck.run.steps.join import arrive
@@ -50,13 +50,14 @@ def as_relayed_participant(
     participant = arrive(context, store, nonce)
     local = local_node(context, prepared)
     if isinstance(participant, Missing):
-        state.snapshot = lost(context, prepared, way, participant)
+        state.snapshot = lost(context, prepared, way, Lost(participant))
         return
     participant = replace(participant, local=local, ranks_store=at_master if is_first else None)
+    first_host = host_of_first(store)
     report_facts(participant, way)
     verdict = follow(participant)
-    if isinstance(verdict, Missing):
-        state.snapshot = lost(context, prepared, way, verdict)
+    if isinstance(verdict, Lost):
+        state.snapshot = lost(context, prepared, way, verdict, first_host)
         return
     state.verdict = verdict
     state.snapshot = alone(context, prepared, way)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.knock import KnockListener
-from ncclcheck.exchange.join.master import find_master, give_up
+from ncclcheck.exchange.join.master import find_master, give_up, unanswered, unmarked
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -71,6 +71,7 @@ class _Meeting(Struct, frozen=True):
             filesystem=last.filesystem,
             others=last.others,
             waited_s=round(waited_s, 1),
+            first=last.first,
         )
 
 
@@ -117,6 +118,7 @@ def _as_first(meeting: _Meeting) -> bool:
     trust = at_master(context.trust, "preflight")
     knocks = None if launch.shared_store else KnockListener(launch.master_port, launch.job_id, trust=trust)
     try:
+        store.set(keys.FIRST_HOST, context.host.encode())
         store.set(keys.SERVING, meeting.nonce)
         way, served = path_to_master(context, store, meeting.nonce)
         state.stores += [] if served is None else [served]
@@ -154,7 +156,7 @@ def _lead(meeting: _Meeting, session: Session, way: MasterPath, views: _Views) -
         meeting.directory.look()
         came = len(state.snapshot.nodes) > 1 or not state.snapshot.silent
         own = meeting.view("met" if came else "alone", state.arrivals.waited_s)
-        if failed is not None and state.snapshot.silent:
+        if failed is not None and (state.snapshot.silent or state.snapshot.store_lost):
             own = replace(own, outcome="unusable", detail=failed.detail)
         state.snapshot = replace(state.snapshot, meetings=(own, *views.read().values()))
 
@@ -252,12 +254,14 @@ def _search(meeting: _Meeting) -> Store | tuple[Missing, Future[_Reached] | None
 
 
 def _reach(context: Context, deadline: Deadline) -> _Reached:
-    way = find_master(search_of(context), deadline, lambda _: None)
+    search = search_of(context)
+    way = find_master(search, deadline, lambda _: None)
     if way.outcome != "answered" or loaded_torch(context.deadline) is not None:
         return _Reached(way)
     store = context.join(way.name, way.port, context.deadline.within(KNOWN_STORE_ANSWERS_S))
     if isinstance(store, Missing):
-        return _Reached(replace(way, outcome="foreign", detail=store.detail))
-    if isinstance(store.wait(keys.SERVING, context.deadline.within(KNOWN_STORE_ANSWERS_S)), Missing):
-        return _Reached(replace(way, outcome="foreign", detail="a TCPStore of another program answers there"))
+        return _Reached(unanswered(search, way, store))
+    serving = store.wait(keys.SERVING, context.deadline.within(KNOWN_STORE_ANSWERS_S))
+    if isinstance(serving, Missing):
+        return _Reached(unmarked(search, way, serving))
     return _Reached(way, store, not isinstance(store.get(keys.MEETS_ELSEWHERE), Missing))

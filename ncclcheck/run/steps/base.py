@@ -90,7 +90,8 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     On the coordinator: if the step `applies`, `lead` returns the snapshot with what it brought; it may `ask` all nodes,
     whose answers are waited for `timeout_s` at most. On a participant: `follow` does what the `order` says and returns
     the `answer`, None where there is none, Missing where node 0 was lost meanwhile. `faults` yields why a node refuses
-    an order. A step without an order happens on the coordinator alone.
+    an order. A step without an order happens on the coordinator alone. `doing` names what a participant does, for
+    people: "the connection tests".
     """
 
     name: str
@@ -103,6 +104,12 @@ class Step(Struct, Generic[OrderT, AnswerT], frozen=True):
     faults: Callable[[OrderT, Bounds], Iterator[str]] = nothing_refused
     most_given: Callable[[RunOptions], int] = lambda _: 1  # how often a node's own words ask for it
     limit_bytes: int = FACTS_LIMIT_BYTES  # of an answer
+    doing: str = ""
     by_ranks: Callable[[OrderT], Collection[str]] = (
         lambda _: ()
     )  # tickets of further ranks that follow it, too
+
+    @property
+    def when(self) -> str:
+        """Return when it is, for people: "during the connection tests"."""
+        return f"during {self.doing}" if self.doing else "while the nodes joined"

@@ -149,6 +149,7 @@ BENCH: Step[BenchOrder, None] = Step(
     lead=lambda session: replace(session.snapshot, bench=lead_bench(session)),
     order=BenchOrder,
     follow=_follow,
+    doing="the benchmark",
     faults=_faults,
     most_given=lambda options: 1 if options.bench.tries is None else MOST_SETS,
     by_ranks=lambda order: order.count,

@@ -131,6 +131,7 @@ COMPARE: Step[CompareOrder, None] = Step(
     lead=lambda session: replace(session.snapshot, comparison=lead_comparison(session)),
     order=CompareOrder,
     follow=_follow,
+    doing="the comparison of settings",
     faults=_faults,
     by_ranks=lambda order: {ticket for bench in order.sets for ticket in bench.count},
 )

@@ -99,5 +99,6 @@ CONFIRM = Step(
     order=ConfirmOrder,
     answer=Confirmed,
     follow=_follow,
+    doing="the questions to NCCL",
     faults=_faults,
 )

@@ -69,5 +69,6 @@ ISOLATE: Step[PairsOrder, None] = Step(
     lead=_lead,
     order=PairsOrder,
     follow=_follow,
+    doing="the tests of pairs",
     faults=lambda order, bounds: pairs_faults(order, bounds.ticket),
 )

@@ -61,5 +61,6 @@ LIST_CODE = Step(
     order=ListCodeOrder,
     answer=CodeListed,
     follow=_follow,
+    doing="the comparison of the code",
     limit_bytes=LISTING_LIMIT_BYTES,
 )

@@ -191,6 +191,7 @@ MEASURE = Step(
     order=MeasureOrder,
     answer=Timed,
     follow=_follow,
+    doing="the measurements of the network",
     faults=_faults,
     # the further measurements are those of what looked slow, late or lossy
     most_given=lambda _: 2 * (1 + MOST_PASSES) + LOSS_PASSES,

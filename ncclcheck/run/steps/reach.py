@@ -152,5 +152,6 @@ REACH = Step(
     order=ReachOrder,
     answer=Probed,
     follow=_follow,
+    doing="the connection tests",
     faults=_faults,
 )

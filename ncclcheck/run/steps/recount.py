@@ -100,4 +100,5 @@ RECOUNT = Step(
     order=RecountOrder,
     answer=Recounted,
     follow=follow_recount,
+    doing="the last count of the nodes",
 )

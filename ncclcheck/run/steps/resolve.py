@@ -80,6 +80,7 @@ RESOLVE = Step(
     order=ResolveOrder,
     answer=Resolved,
     follow=_follow,
+    doing="the look-up of names",
     faults=_faults,
     limit_bytes=SMALL_LIMIT_BYTES,
 )

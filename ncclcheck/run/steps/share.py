@@ -123,6 +123,7 @@ SHARE = Step(
     order=ShareOrder,
     answer=Shared,
     follow=follow_share,
+    doing="the test of the shared folders",
     faults=_faults,
     limit_bytes=SMALL_LIMIT_BYTES,
 )

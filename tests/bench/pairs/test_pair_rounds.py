@@ -18,6 +18,7 @@ from ncclcheck.bench.pairs.round_answers import RoundContext
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
 from ncclcheck.exchange.store import keys
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.measure.isolation.next_round import Plan
@@ -30,7 +31,13 @@ PLAN = Plan(1)
 Answer = Callable[[PairsRound, int], "PairAnswer | None"]
 
 
-def led(nodes: int, answer: Answer, plan: Plan = PLAN, backend: MemoryBackend | None = None) -> Rounds:
+def led(
+    nodes: int,
+    answer: Answer,
+    plan: Plan = PLAN,
+    backend: MemoryBackend | None = None,
+    store: DeadlineStore | None = None,
+) -> Rounds:
     """Rounds in which each node answers as `answer` says; None: it answers no more."""
     backend, seconds = backend or MemoryBackend(), 30.0
     done = threading.Event()
@@ -53,7 +60,7 @@ def led(nodes: int, answer: Answer, plan: Plan = PLAN, backend: MemoryBackend | 
     threads = [threading.Thread(target=node, args=(ticket,)) for ticket in range(nodes)]
     for thread in threads:
         thread.start()
-    lead = RoundContext(within_process(backend, 0), Deadline(seconds), lambda _: None)
+    lead = RoundContext(store or within_process(backend, 0), Deadline(seconds), lambda _: None)
     try:
         return lead_rounds(lead, range(nodes), plan, lambda _: None)
     finally:
@@ -73,6 +80,23 @@ def test_a_slow_node_is_found_by_its_pairs() -> None:
     assert [(node.host, node.verdict) for node in found.nodes] == [("node3", "slow")]
     assert rounds.is_finished
     assert found.rounds[0].pairs[0].outcome in ("ok", "slow")
+
+
+@pytest.mark.parametrize("at_round", [0, 1, 2])
+def test_where_node_0_loses_its_own_store_nobody_is_called_hanging(at_round: int) -> None:
+    backend = MemoryBackend()
+    store = DeadlineStore(backend, 0)
+
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer | None:
+        if planned.number == at_round:
+            store.give_up(Missing("timeout", "its mount hangs"))
+            return None
+        return sound(planned, ticket)
+
+    rounds = led(4, answer, backend=backend, store=store)
+    assert rounds.lost == ()
+    assert not rounds.is_finished
+    assert {test.outcome for test in rounds.tests} <= {"ok"}
 
 
 def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:

@@ -22,7 +22,7 @@ def test_all_finished() -> None:
         ("died", "died"),
         ("stopped", "is stopped"),
         ("late", "did not arrive in time"),
-        ("lost", "is unreachable"),
+        ("lost", "went silent"),
         ("error", "ended with an error"),
         ("hung", "has a GPU that hangs"),
     ],

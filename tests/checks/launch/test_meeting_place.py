@@ -55,6 +55,14 @@ def test_others_that_wait_too_show_that_node_0_was_not_started() -> None:
     assert "node03" in str(found.evidence)
 
 
+def test_node_0_that_came_and_opened_no_run_is_named_and_neither_the_folder_nor_the_others() -> None:
+    view = apart("node02", 1, outcome="headless", others=("node01", "node03"), first="node01")
+    found = finding("meeting-place", seen_by(view))
+    assert (found.severity, found.hosts) == ("warning", ("node01",))
+    assert "node 0 (node01) came to /shared" in found.summary
+    assert "filesystem" not in str(found.fixes)
+
+
 def test_a_folder_that_cannot_be_used_is_an_error_with_the_reason() -> None:
     view = apart("node02", 1, outcome="unusable", detail="denied: /shared: Permission denied")
     found = finding("meeting-place", seen_by(replace(MET, outcome="alone", filesystem="ext4"), view))

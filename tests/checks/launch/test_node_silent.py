@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.snapshot import Refused
-from tests.builders import cluster, seen_alone, with_master, with_silent
+from tests.builders import cluster, left_alone, seen_alone, with_master, with_silent
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import launch
 
@@ -60,6 +60,12 @@ def test_node_0_that_was_lost_is_named_by_the_node_that_is_left_alone() -> None:
     found = finding("node-silent", alone)
     assert (found.severity, found.hosts) == ("warning", ("10.0.0.1",))
     assert "and then stopped answering" in found.summary
+
+
+def test_node_0_that_was_lost_in_the_middle_is_named_as_it_named_itself_with_the_phase() -> None:
+    found = finding("node-silent", left_alone(with_master(cluster(4), "node02", "lost"), "node02"))
+    assert found.hosts == ("node01",)
+    assert "node 0 (node01) answered node02 and then stopped answering during the benchmark" in found.summary
 
 
 def test_a_node_that_met_nobody_cannot_tell() -> None:

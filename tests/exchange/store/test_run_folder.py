@@ -72,6 +72,21 @@ def test_the_others_find_node_0_once_it_shows_that_it_is_alive(tmp_path: Path) -
     assert first.run.path.stat().st_mode & 0o777 == 0o700
 
 
+def test_node_0_is_told_from_the_others_before_its_run_is_alive(tmp_path: Path) -> None:
+    first = FolderMember(tmp_path, DIGEST, "node01", "nfs4", leads=True)
+    second = place(tmp_path, "node02")
+    assert look(second) == FolderView(False, ("node01",), "nfs4", "node01")
+    first.close()
+    assert look(second).first == "node01"  # it was there
+
+
+def test_a_mark_of_node_0_that_an_earlier_run_left_is_not_that_of_this_one(tmp_path: Path) -> None:
+    FolderMember(tmp_path, DIGEST, "node09", "nfs4", leads=True)
+    (mark,) = tmp_path.iterdir()
+    os.utime(mark, (0, mark.stat().st_mtime - 400))
+    assert look(place(tmp_path, "node02")) == FolderView(False, ("node09",), "nfs4")
+
+
 def test_a_run_that_was_killed_is_never_found(tmp_path: Path) -> None:
     dead, new = place(tmp_path, "node01"), place(tmp_path, "node01")
     dead.open_run()

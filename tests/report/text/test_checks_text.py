@@ -8,7 +8,7 @@ from ncclcheck.model.finding import CheckRun
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.text.checks_text import fold_reason, quiet_check_lines, unknown_lines
 from ncclcheck.report.text.page import draw
-from tests.builders import cluster, seen_alone, with_silent
+from tests.builders import cluster, left_alone, seen_alone, with_silent
 from tests.report.reports import check_run, finding, found, report
 
 HOSTS = {"node01", "node02", "node03"}
@@ -75,6 +75,15 @@ def test_that_the_nodes_did_not_meet_is_said_once_and_not_by_each_check() -> Non
         "unknown  NC401 gpu-count: gpus of node02: denied: NVML",
     ]
     assert len(text(NOT_MET, seen_alone(cluster(4), "node02"), verbose=1)) == 3
+
+
+def test_that_node_0_was_lost_is_said_once_and_not_by_each_check() -> None:
+    told = "node 0 (node01) was lost after the connection tests"
+    runs = [check_run(slug, "unknown", told) for slug in ("a", "b")]
+    runs.append(check_run("c", "unknown", f"only this node's own attempt is known: {told}"))
+    assert text(runs, left_alone(cluster(4), "node02", "after the connection tests")) == [
+        f"unknown  {told}: 3 checks unknown (-v lists them)"
+    ]
 
 
 def test_that_a_node_was_silent_is_said_once() -> None:

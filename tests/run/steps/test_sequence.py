@@ -34,10 +34,17 @@ from ncclcheck.run.steps.compare import CompareOrder
 from ncclcheck.run.steps.confirm import ConfirmOrder
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.recount import RecountOrder
-from ncclcheck.run.steps.sequence import read_order
+from ncclcheck.run.steps.sequence import STEPS, read_order
 from tests.fact_builders import launch, node_facts
 
 NO_FLAGS = LaunchFlags()
+
+
+def test_every_step_that_nodes_follow_has_a_name_for_people() -> None:
+    for step in STEPS:
+        assert bool(step.doing) == (step.follow is not None), step.name
+
+
 BOUNDS = Bounds(ticket=2, most_ranks=8)
 PLAN = BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 20.0, verify=True)
 BENCH = BenchOrder(
