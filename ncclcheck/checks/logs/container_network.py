@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, is_container, is_on_docker_bridge, tried
-from ncclcheck.checks.logs._view import culprits, failures, remarks, settings, troubles
+from ncclcheck.checks.logs._view import culprits, exceptions, failures, remarks, settings, troubles
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
+
+_OF_DOCKER = re.compile(r"'172\.17\.\d{1,3}\.\d{1,3}'")
 
 
 @cause(
@@ -72,6 +75,19 @@ def container_network(log: Log) -> Iterator[Suspect]:
             hosts=(bridged[0].address,),
             explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception", "world-size-mismatch"),
         )
+    offered = [
+        event
+        for event in exceptions(log)
+        if "communication interfaces" in event.text and _OF_DOCKER.search(event.text)
+    ]
+    if offered:
+        yield suspect(
+            "The processes offer each other addresses of Docker's default bridge, which other machines cannot reach.",
+            offered,
+            hosts=(),
+            explains=("wrong-interface", "firewall-blocked-ports", "rank-exception"),
+        )
+        return
     inside = [process for process in log.processes if is_container(process)]
     failed = [failure for failure in tried(log) if failure.layer != "store"]
     if inside and failed:

@@ -314,7 +314,9 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
             r"Failed to find nccl\w*Plugin_v\d+ symbol.{0,40}giving up|"
             r"libnccl-net\S*: (?:\S{1,200}: )?(?:undefined symbol|version `)",
             (
-                r"(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}(?:version.{0,40}(?:mismatch|too old|"
+                r"^(?!.{0,300}\b(?:map|register) GPU memory)"
+                r".{0,300}(?:libfabric|aws-ofi-nccl|NET/gIB|FasTrak|GPUDirectTCPX).{0,80}"
+                r"(?:version.{0,40}(?:mismatch|too old|"
                 r"requires)|fail|error)"
             ),
         ),
