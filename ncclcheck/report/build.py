@@ -226,6 +226,8 @@ def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
         told = why if isolation.missing == "absent" else isolation.detail or isolation.missing
         yield f"no pairs of nodes were tested: {told}"
+    elif isolation.unheard is not None:
+        yield f"the tests were cut short: {fold_hosts(isolation.unheard.hosts)} fell silent: {isolation.unheard.words}"
     elif isolation.undecided:
         yield f"the tests do not show whether {fold_hosts(isolation.undecided)} is good: run it again"
     elif isolation.reference_gbit_s is None:
@@ -238,6 +240,8 @@ def _matrix_not_done(snapshot: Snapshot) -> Iterator[str]:
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
         told = why if matrix.missing == "absent" else matrix.detail or matrix.missing
         yield f"no pairs of nodes were measured: {told}"
+    elif matrix.unheard is not None:
+        yield f"the matrix was not finished: {fold_hosts(matrix.unheard.hosts)} fell silent: {matrix.unheard.words}"
     elif not matrix.is_finished:
         yield "the matrix was not finished: give it a longer --timeout"
     elif matrix.oversubscription is None:

@@ -95,6 +95,28 @@ def test_a_node_that_hangs_in_a_round_is_named_and_costs_seconds(lab: LabOf, fau
 
 
 @pytest.mark.further
+def test_a_node_0_that_stands_still_in_a_round_names_nobody(lab: LabOf) -> None:
+    four = shaped(lab, 4)
+    running = start(four, "isolate")
+    deadline = time.monotonic() + 60
+    while "round 1" not in running["node1"].stderr:
+        assert time.monotonic() < deadline, running["node1"].stderr
+        time.sleep(0.02)
+    stopped = four["node1"].processes()
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(15)
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    outcomes = told(four, running, 90)
+    found = isolation(outcomes["node1"])
+    assert found["nodes"] == [], found
+    assert found["unheard"]["stood_still_s"] >= 10, found
+    assert outcomes["node1"].code == 3, str(outcomes["node1"].finished)
+    assert "scontrol update" not in outcomes["node1"].finished.stdout
+
+
+@pytest.mark.further
 def test_after_a_benchmark_that_found_something_pairs_tell_who_it_was(lab: LabOf) -> None:
     four = shaped(lab, 4)
     shape_egress(four["node3"], "50mbit")

@@ -54,9 +54,8 @@ def with_rounds(snapshot: Snapshot, host_of: Mapping[int, str], plan: Plan, roun
 
 def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) -> Fact[FabricMatrix]:
     """Return what the rounds say of these hosts; Missing where no test finished and nobody was lost."""
-    lost = {gone.ticket: gone for gone in rounds.lost}
-    members = [ticket for ticket in plan.order if ticket not in lost]
-    tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
+    members = [ticket for ticket in plan.order if ticket not in rounds.missing]
+    tests = [test for test in rounds.tests if not rounds.missing & {test.first, test.second}]
     found = conclude_matrix(plan, members, tests)
     if found is None:
         return _only_lost(host_of, members, rounds)
@@ -84,7 +83,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         ),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
-        rounds.is_finished and found.is_decided,
+        rounds.is_finished and found.is_decided and not rounds.unheard,
         tuple(
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells
@@ -99,6 +98,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
             )
             for uplink in found.uplinks
         ),
+        rounds.unheard_hosts(host_of),
     )
 
 
@@ -130,8 +130,10 @@ def _rails(host_of: Mapping[int, str], found: RailTable | None) -> RailRates | N
 
 def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Rounds) -> Fact[FabricMatrix]:
     """Return the result where no test between nodes that answer finished: who was lost, and nothing of the others."""
+    unheard = rounds.unheard_hosts(host_of)
     if not rounds.lost:
-        return Missing("error", "no pair of nodes finished a test")
+        why = "" if unheard is None else f": {', '.join(unheard.hosts)} fell silent: {unheard.words}"
+        return Missing("error", f"no pair of nodes finished a test{why}")
     nodes = sorted((_lost(host_of, gone) for gone in rounds.lost), key=lambda node: node.host)
     return FabricMatrix(
         0.0,
@@ -147,6 +149,7 @@ def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Round
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
         rounds.is_finished,
+        unheard=unheard,
     )
 
 

@@ -29,9 +29,8 @@ _GBIT_DIGITS = 4
 
 def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> PairIsolation:
     """Return what the rounds say of these hosts (by ticket). A node that was lost is named for that alone."""
-    lost = {gone.ticket: gone for gone in rounds.lost}
-    members = [ticket for ticket in host_of if ticket not in lost]
-    tests = [test for test in rounds.tests if not lost.keys() & {test.first, test.second}]
+    members = [ticket for ticket in host_of if ticket not in rounds.missing]
+    tests = [test for test in rounds.tests if not rounds.missing & {test.first, test.second}]
     found = conclude(plan, members, tests)
     named = [_node(host_of, entry, rounds.tests, found.scale) for entry in found.named]
     for gone in rounds.lost:
@@ -66,12 +65,14 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
             )
             for ring in rounds.rings
         ),
+        rounds.unheard_hosts(host_of),
     )
 
 
 def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) -> tuple[str, ...]:
-    """Return the hosts of which the tests do not tell; those without any test where the rounds were cut short."""
+    """Return the hosts of which the tests do not tell: also those without any test where the rounds were cut short."""
     hosts = {host_of[member] for member in found.undecided}
+    hosts |= {host_of[gone.ticket] for gone in rounds.unheard}
     if not rounds.is_finished:
         tested = {end for test in rounds.tests for end in (test.first, test.second)}
         hosts |= {host for ticket, host in host_of.items() if ticket not in tested}

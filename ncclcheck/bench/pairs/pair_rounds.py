@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -25,37 +26,77 @@ from ncclcheck.measure.isolation.conclusion import conclude
 from ncclcheck.measure.isolation.doubling import RingTest, next_ring
 from ncclcheck.measure.isolation.next_round import Plan, Round
 from ncclcheck.measure.isolation.pair_tests import PairTest
-from ncclcheck.model.benchmarks.isolation import PairOutcome
+from ncclcheck.model.benchmarks.isolation import PairOutcome, Unheard
 from ncclcheck.model.codec import encode
 from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_ENDS_S, ROUND_POLL_S
 
 NO_ANSWER = "it does not answer any more"
+LEAST_TOGETHER = 2  # nodes that fall silent in the same round, of more than half of the others
 
 
 class Lost(Struct, frozen=True):
-    """A node that answers no more, or whose own process failed: what became of it, and in which round (0: before)."""
+    """A node that answers no more, or whose own process failed: what became of it, and in which round (0: before).
+
+    `stood_still_s`: for so long node 0 itself did not run since that round began.
+    """
 
     ticket: int
     outcome: PairOutcome
     round: int
     detail: str
+    stood_still_s: float = 0.0
 
 
 class Unanswered(Struct, frozen=True):
-    """A node that had not answered when a round was over, at that time by the clock."""
+    """A node that had not answered when a round was over, at that time; times without those node 0 stood still.
+
+    `stood_still_s`: for how long node 0 had stood still when the round began.
+    """
 
     ticket: int
     round: int
     over_s: float
+    stood_still_s: float
 
 
 class Rounds(Struct, frozen=True):
-    """All tests, by tickets, and who was lost; `is_finished`: the planner had no more questions."""
+    """All tests, by tickets, and who was lost; `is_finished`: the planner had no more questions.
+
+    `unheard`: who fell silent in a way that says nothing of them.
+    """
 
     tests: tuple[PairTest, ...]
     lost: tuple[Lost, ...]
     is_finished: bool
     rings: tuple[RingTest, ...] = ()
+    unheard: tuple[Lost, ...] = ()
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """Return the tickets of all that take part no more."""
+        return frozenset(gone.ticket for gone in (*self.lost, *self.unheard))
+
+    def unheard_hosts(self, host_of: Mapping[int, str]) -> Unheard | None:
+        """Return the hosts that fell silent so, for the result."""
+        if not self.unheard:
+            return None
+        hosts = tuple(sorted(host_of[gone.ticket] for gone in self.unheard))
+        return Unheard(hosts, round(max(gone.stood_still_s for gone in self.unheard), 1))
+
+
+def rounds_of(nodes: int, tests: Sequence[PairTest], lost: Sequence[Lost], *, is_finished: bool) -> Rounds:
+    """Return the rounds, with the silent nodes set apart whose silence says nothing of them.
+
+    That is where node 0 itself stood still meanwhile, or where most of the other nodes fell silent in one round, which
+    points to node 0 or its path.
+    """
+    silent = Counter(gone.round for gone in lost if gone.detail == NO_ANSWER)
+    is_said: dict[bool, list[Lost]] = {True: [], False: []}
+    for gone in lost:
+        together = silent[gone.round]
+        by_node_0 = gone.stood_still_s > 0 or (together >= LEAST_TOGETHER and 2 * together > nodes - 1)
+        is_said[gone.detail != NO_ANSWER or not by_node_0].append(gone)
+    return Rounds(tuple(tests), tuple(is_said[True]), is_finished, unheard=tuple(is_said[False]))
 
 
 def lead_rounds(
@@ -71,9 +112,9 @@ def lead_rounds(
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
     answers = gather_start(lead, tickets)
-    lost += _failed(answers, tickets, 0) if lead.store.lost is None else []
+    lost += _failed(answers, tickets, 0, lead.stood_still_s()) if lead.store.lost is None else []
     while True:
-        known = Rounds(tuple(tests), tuple(lost), is_finished=False)
+        known = rounds_of(len(tickets), tests, lost, is_finished=False)
         members = _without(tickets, (*lost, *silent))
         planned = plan.following(members, tests)
         if not planned.pairs and silent:
@@ -86,16 +127,22 @@ def lead_rounds(
         if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
             return _lead_rings(lead, members, plan, replace(known, is_finished=not planned.pairs))
         lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
+        stood_still_s = lead.stood_still_s()
         answers = gather_round(lead, order, members, finished)
         silent, found = _heard(lead, silent)
         if lead.store.lost is not None:
             return known
         lost += found
-        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
-        over_s = time.monotonic()
-        silent += [Unanswered(ticket, planned.number, over_s) for ticket in members if ticket not in answers]
+        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number, 0.0)
+        over_s = _ran_s(lead)
+        silent += [
+            Unanswered(ticket, planned.number, over_s, stood_still_s)
+            for ticket in members
+            if ticket not in answers
+        ]
         tests += [_test(planned, pair, answers) for pair in planned.pairs]
-        keep(Rounds(tuple(tests), (*lost, *map(_silenced, silent)), is_finished=False))
+        silenced = [_silenced(lead, entry) for entry in silent]
+        keep(rounds_of(len(tickets), tests, [*lost, *silenced], is_finished=False))
 
 
 def _order(planned: Round) -> PairsRound:
@@ -115,7 +162,7 @@ def _order(planned: Round) -> PairsRound:
 def _lead_rings(lead: RoundContext, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
     """Lead rings of doubling size, if the plan wants them and nobody is bad in pairs; then end the rounds."""
     number = max((test.round for test in rounds.tests), default=0) + 1
-    is_wanted = plan.rings and rounds.is_finished and not rounds.lost
+    is_wanted = plan.rings and rounds.is_finished and not rounds.missing
     found = conclude(plan, members, rounds.tests) if is_wanted else None
     if found is None or found.is_bad or found.undecided or found.scale is None:
         end_rounds(lead.store, number)
@@ -165,29 +212,39 @@ def _heard(
     while waiting:
         for entry in tuple(waiting):
             answers = late_answers(lead.store, entry.round, (entry.ticket,))
-            is_late = time.monotonic() > entry.over_s + ROUND_ENDS_S
+            is_late = _ran_s(lead) > entry.over_s + ROUND_ENDS_S
             if answers or is_late:
                 waiting.remove(entry)
-                lost += _failed(answers, (entry.ticket,), entry.round)
+                lost += _failed(
+                    answers, (entry.ticket,), entry.round, lead.stood_still_s() - entry.stood_still_s
+                )
         if not at_last:
             break
         if lead.deadline.passed or lead.store.lost is not None:
-            return [], lost + [_silenced(entry) for entry in waiting]
+            return [], lost + [_silenced(lead, entry) for entry in waiting]
         time.sleep(ROUND_POLL_S)
     return waiting, lost
 
 
-def _silenced(entry: Unanswered) -> Lost:
-    return Lost(entry.ticket, "hang", entry.round, NO_ANSWER)
+def _ran_s(lead: RoundContext) -> float:
+    """Return the time by the clock without the time that node 0 stood still."""
+    return time.monotonic() - lead.stood_still_s()
 
 
-def _failed(answers: Mapping[int, PairAnswer], members: Sequence[int], number: int) -> list[Lost]:
+def _silenced(lead: RoundContext, entry: Unanswered) -> Lost:
+    stood_still_s = lead.stood_still_s() - entry.stood_still_s
+    return Lost(entry.ticket, "hang", entry.round, NO_ANSWER, stood_still_s)
+
+
+def _failed(
+    answers: Mapping[int, PairAnswer], members: Sequence[int], number: int, stood_still_s: float
+) -> list[Lost]:
     """Return who did not answer, and who says that the fault is its own."""
     found = []
     for ticket in members:
         answer = answers.get(ticket)
         if answer is None:
-            found.append(Lost(ticket, "hang", number, NO_ANSWER))
+            found.append(Lost(ticket, "hang", number, NO_ANSWER, stood_still_s))
         elif answer.outcome != "ok" and answer.own:
             found.append(Lost(ticket, answer.outcome, number, answer.detail))
     return found

@@ -34,11 +34,15 @@ Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
 
 class RoundContext(Struct, frozen=True):
-    """How node 0 leads the rounds: through the store, until the deadline; `say` tells the user."""
+    """How node 0 leads the rounds: through the store, until the deadline; `say` tells the user.
+
+    `stood_still_s`: for how long node 0 itself did not run so far. That time counts for nobody.
+    """
 
     store: Store
     deadline: Deadline
     say: Callable[[str], None]
+    stood_still_s: Callable[[], float] = float
 
 
 def gather_start(lead: RoundContext, members: Sequence[int]) -> Answers:
@@ -47,13 +51,13 @@ def gather_start(lead: RoundContext, members: Sequence[int]) -> Answers:
     A node gives up by itself after `PAIRS_READY_S`, and says so.
     """
     lead.store.set_document(keys.pairs_round(0), encode(PairsRound(SCHEMA, TOOL_VERSION, 0)))
-    began = time.monotonic()
+    began = time.monotonic() - lead.stood_still_s()
     last_s = dict.fromkeys(members, 0.0)
     signs = dict.fromkeys(members, 0)
     answers: Answers = {}
     is_told = False
     while lead.store.lost is None and not lead.deadline.passed:
-        now_s = time.monotonic() - began
+        now_s = time.monotonic() - lead.stood_still_s() - began
         _read(lead.store, 0, members, answers)
         waited = [ticket for ticket in members if ticket not in answers]
         for ticket in _signed(lead.store, {ticket: signs[ticket] for ticket in waited}):
@@ -79,13 +83,13 @@ def gather_round(
     those that finished in earlier rounds; those of this one are added to it.
     """
     lead.store.set_document(keys.pairs_round(order.number), encode(order))
-    began = time.monotonic()
+    began = time.monotonic() - lead.stood_still_s()
     signs, late_at_s = _PairSigns(lead.store, order.number), math.inf
     answers: Answers = {}
     finished: dict[int, Finished] = {}
     busy = {end for group in (*order.pairs, order.ring) for end in group}
     while len(answers) < len(members) and lead.store.lost is None:
-        now_s = time.monotonic() - began
+        now_s = time.monotonic() - lead.stood_still_s() - began
         _read(lead.store, order.number, members, answers)
         for ticket in busy & answers.keys() - finished.keys():
             answer = answers[ticket]

@@ -33,7 +33,9 @@ def untested(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
     if isinstance(isolation, Missing):
         yield why_missing(isolation, "pairs of nodes")
         return
-    if isolation.undecided:
+    if isolation.unheard is not None:
+        yield NotKnown(f"fell silent: {isolation.unheard.words}", isolation.unheard.hosts)
+    elif isolation.undecided:
         yield NotKnown("the tests of pairs do not tell", isolation.undecided)
     elif not isolation.rounds:
         yield NotKnown("no pair of nodes was tested")

@@ -111,13 +111,33 @@ class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
     pairs: int
 
 
+class Unheard(Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes that fell silent in a way that says nothing of them: most at the same moment, or while node 0 stood still.
+
+    `stood_still_s`: for so long node 0's own process did not run (a paused virtual machine, swapping); 0: it ran.
+    """
+
+    hosts: tuple[str, ...]
+    stood_still_s: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """Return why they are not named."""
+        if self.stood_still_s:
+            return (
+                f"node 0 itself stood still for {self.stood_still_s:.0f} s (a paused virtual machine, swapping or "
+                "SIGSTOP), so their silence says nothing of them"
+            )
+        return "most nodes fell silent at the same moment, which points to node 0 or its network, not to each of them"
+
+
 class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
     """The result of `isolate`.
 
     `false_name_chance`: the expected number of sound nodes among those named. `reference_gbit_s`: what a sound pair
     reaches; null: no pair finished. `disturbed`: the share of tests between sound nodes that looked bad. `undecided`:
     nodes of which the tests do not tell. `only_from_nodes`: all pairs are sound, and rings of so many nodes are slow;
-    `rings`: those that were measured.
+    `rings`: those that were measured. `unheard`: undecided nodes that fell silent, for which they are not named.
     """
 
     rounds: tuple[IsolationRound, ...]
@@ -132,3 +152,4 @@ class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
     disturbed: float = 0.0
     seed: int = 0
     rings: tuple[RingRate, ...] = ()
+    unheard: Unheard | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ncclcheck.model.benchmarks.isolation import Direction, PairOutcome
+from ncclcheck.model.benchmarks.isolation import Direction, PairOutcome, Unheard
 
 
 class Oversubscription(Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,7 +127,8 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     `reference_gbit_s`: what a pair within a leaf reaches. `leaves`: groups of hosts that are fast with each other, the
     largest first. `flat`: there is one, as far as these tests load the network. `order`: the hosts leaf by leaf, to
     start a job on, without those that were lost. `apart`: nodes that belong to no leaf. `crossing_slow`: the share of
-    tests between leaves that were slow. `is_finished`: false where the time was over before the last round.
+    tests between leaves that were slow. `is_finished`: false where the time was over before the last round. `unheard`:
+    nodes that fell silent, for which they are not named.
     """
 
     reference_gbit_s: float
@@ -147,6 +148,7 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     round_trips: RoundTripTimes | None = None
     rails: RailRates | None = None
     uplinks: tuple[LeafUplink, ...] = ()
+    unheard: Unheard | None = None
 
     @property
     def named_leaves(self) -> dict[str, tuple[str, ...]]:

@@ -41,6 +41,8 @@ def isolation_lines(report: Report) -> Iterator[Line]:
     yield from _rings(isolation)
     if isolation.undecided:
         yield line(f"undecided: {fold_hosts(isolation.undecided)}", indent=2)
+    if isolation.unheard is not None:
+        yield line(f"{fold_hosts(isolation.unheard.hosts)} fell silent: {isolation.unheard.words}", indent=2)
     if bad_nodes(report):
         yield from _to_paste(report)
 

@@ -10,6 +10,7 @@ from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults, pairs_order
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
 from ncclcheck.bench.pairs.round_answers import RoundContext
+from ncclcheck.bench.pairs.standstill import Standstill
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -37,11 +38,12 @@ def _lead(session: Session) -> Snapshot:
     session.context.say(f"measuring pairs over {network.transport}")
     one_process = not session.state.further
     broadcast_order(session, pairs_order(network, request.most_bytes, host_of, one_process=one_process))
-    rounds = lead_rounds(
-        RoundContext(session.store, session.deadline, session.context.say), list(host_of), plan, keep
-    )
+    with Standstill() as standstill:
+        lead = RoundContext(session.store, session.deadline, session.context.say, standstill.total_s)
+        rounds = lead_rounds(lead, list(host_of), plan, keep)
     keep(rounds)
-    session.state.gone = frozenset(lost.ticket for lost in rounds.lost if lost.outcome == "hang")
+    hung = [lost for lost in rounds.lost if lost.outcome == "hang"]
+    session.state.gone = frozenset(gone.ticket for gone in (*hung, *rounds.unheard))
     return session.state.snapshot
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -37,6 +38,7 @@ def led(
     plan: Plan = PLAN,
     backend: MemoryBackend | None = None,
     store: DeadlineStore | None = None,
+    stood_still_s: Callable[[], float] = float,
 ) -> Rounds:
     """Rounds in which each node answers as `answer` says; None: it answers no more."""
     backend, seconds = backend or MemoryBackend(), 30.0
@@ -60,7 +62,8 @@ def led(
     threads = [threading.Thread(target=node, args=(ticket,)) for ticket in range(nodes)]
     for thread in threads:
         thread.start()
-    lead = RoundContext(store or within_process(backend, 0), Deadline(seconds), lambda _: None)
+    own = store or within_process(backend, 0)
+    lead = RoundContext(own, Deadline(seconds), lambda _: None, stood_still_s)
     try:
         return lead_rounds(lead, range(nodes), plan, lambda _: None)
     finally:
@@ -172,3 +175,51 @@ def test_a_node_whose_data_is_wrong_is_named_though_it_is_fast() -> None:
     (node,) = found.nodes
     assert (node.host, node.verdict) == ("node3", "died")
     assert node.detail == "7 bytes arrived with wrong values"
+
+
+def silent_from(round_number: int, *silent: int) -> Answer:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer | None:
+        return None if ticket in silent and planned.number == round_number else sound(planned, ticket)
+
+    return answer
+
+
+def hosts(count: int) -> dict[int, str]:
+    return {ticket: f"node{ticket}" for ticket in range(count)}
+
+
+def test_most_nodes_that_fall_silent_in_one_round_point_to_node_0_and_are_not_named() -> None:
+    rounds = led(4, silent_from(1, 1, 2, 3))
+    assert rounds.lost == ()
+    found = pair_isolation(hosts(4), PLAN, rounds)
+    assert found.nodes == ()
+    assert {"node1", "node2", "node3"} <= set(found.undecided)
+    assert found.unheard is not None
+    assert found.unheard.hosts == ("node1", "node2", "node3")
+    assert "points to node 0" in found.unheard.words
+
+
+def test_two_silent_nodes_of_six_are_named_each() -> None:
+    found = pair_isolation(hosts(6), PLAN, led(6, silent_from(1, 1, 2)))
+    assert [(node.host, node.verdict) for node in found.nodes] == [("node1", "hang"), ("node2", "hang")]
+    assert found.unheard is None
+
+
+def test_a_node_that_falls_silent_while_node_0_stood_still_is_not_named() -> None:
+    began = time.monotonic()
+    rounds = led(6, silent_from(1, 2), stood_still_s=lambda: 5.0 if time.monotonic() - began > 1.0 else 0.0)
+    found = pair_isolation(hosts(6), PLAN, rounds)
+    assert found.nodes == ()
+    assert found.undecided == ("node2",)
+    assert found.unheard is not None
+    assert "node 0 itself stood still for 5 s" in found.unheard.words
+
+
+def test_the_matrix_without_most_nodes_is_not_finished_and_names_none_of_them() -> None:
+    plan = matrix_plan(range(4))
+    found = fabric_matrix(hosts(4), plan, led(4, silent_from(1, 1, 2), plan))
+    assert isinstance(found, FabricMatrix)
+    assert not found.is_finished
+    assert found.nodes == ()
+    assert found.unheard is not None
+    assert found.unheard.hosts == ("node1", "node2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.benchmarks.isolation import Unheard
 from ncclcheck.model.fact import Missing
 from tests.builders import cluster
 from tests.checks.running import finding, run
@@ -32,3 +33,10 @@ def test_without_tests_of_pairs_the_question_does_not_arise_and_a_failed_run_is_
     lost = replace(cluster(4), isolation=Missing("error", "the store was lost"))
     assert run("node-hangs", lost).outcome == "unknown"
     assert run("node-hangs", with_isolation(undecided=("node01",))).outcome == "unknown"
+
+
+def test_nodes_whose_silence_says_nothing_of_them_are_unknown_and_the_reason_says_why() -> None:
+    unheard = Unheard(("node02", "node03"), 15.0)
+    judged = run("node-hangs", with_isolation(undecided=unheard.hosts, unheard=unheard))
+    assert judged.outcome == "unknown"
+    assert "node 0 itself stood still for 15 s" in judged.reason

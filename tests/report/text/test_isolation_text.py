@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.benchmarks.isolation import BadGroup, BadLink
+from ncclcheck.model.benchmarks.isolation import BadGroup, BadLink, Unheard
+from ncclcheck.model.exit_code import UNKNOWN
 from ncclcheck.report.text.terminal import render
 from tests.isolation_builders import HUNG, SLOW, isolate_report
 
@@ -41,3 +42,11 @@ def test_a_name_that_would_be_a_command_is_in_no_line_to_paste() -> None:
     below = text[text.index("without them") : text.index("exit 4")]
     lines = [line for line in below.splitlines() if evil in line]
     assert lines == [f"  in none of these lines, since they are no host names: {evil}"]
+
+
+def test_the_verdict_says_why_silent_nodes_are_not_named() -> None:
+    unheard = Unheard(("node02", "node03", "node04"))
+    report = isolate_report(undecided=unheard.hosts, unheard=unheard)
+    assert report.verdict.exit_code == UNKNOWN
+    assert "the tests were cut short: node[02-04] fell silent: most nodes" in report.verdict.reasons[0]
+    assert "  node[02-04] fell silent: most nodes" in render(report)
