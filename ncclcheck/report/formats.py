@@ -38,6 +38,21 @@ WITH_TABLES: dict[str, Format] = {
 }  # of `matrix`: its pairs; of `bench --try`: rows for a tuner
 
 
+def lacks(report: Report, format_: ScreenFormat) -> str:
+    """Return why the report has nothing to print in that format, and which command makes what it prints; "" if it has.
+
+    A list of nodes without one would be taken for a list of tested nodes.
+    """
+    if format_ not in NODE_LISTS or report.isolation is not None:
+        return ""
+    if format_ in HOST_ORDERS:
+        makers = "'ncclcheck isolate', 'ncclcheck bench --isolate' and 'ncclcheck matrix' make one"
+        missing = "this report has no section 'isolation' or 'matrix', one of which hostfile lists"
+        return "" if report.matrix is not None else f"{missing}: {makers}"
+    makers = "'ncclcheck isolate' and 'ncclcheck bench --isolate' make one"
+    return f"this report has no section 'isolation', which {format_} lists: {makers}"
+
+
 def rendered(report: Report, format_: ScreenFormat, verbose: int = 0) -> str:
     """Render the report in that format; `verbose` matters to text only, since the rest hold everything."""
     if format_ == "text":

@@ -25,8 +25,10 @@ def node_list(report: Report, kind: NodeList) -> str:
 
     exclude: the bad nodes as Slurm and ClusterShell write them. hosts: the others, likewise. hostfile: the others, one
     per line. drain-slurm, cordon: a command for each bad node. A node whose name is no host name is in none of them:
-    there it would mean something else, such as all nodes.
+    there it would mean something else, such as all nodes. Nothing where no pairs of nodes were tested.
     """
+    if report.isolation is None:
+        return ""
     bad = bad_nodes(report)
     left_out = {node.host for node in bad}
     others = host_words(node.host for node in report.nodes if node.host not in left_out)

@@ -53,3 +53,8 @@ def test_a_name_that_means_something_else_is_in_no_list(kind: NodeList, name: st
     usual = node_list(report(HUNG), kind)
     assert text in (usual, f"{LEFT_OUT}\n{usual}")
     assert unlisted(made) == (name,)
+
+
+@pytest.mark.parametrize("kind", NODE_LISTS)
+def test_where_no_pairs_were_tested_no_node_is_listed(kind: NodeList) -> None:
+    assert node_list(replace(report(SLOW), isolation=None), kind) == ""

@@ -138,7 +138,7 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
     from ncclcheck.cli.screen import write_out
     from ncclcheck.report.document import schema_text
-    from ncclcheck.report.formats import SUFFIXES, WITH_TABLES
+    from ncclcheck.report.formats import SUFFIXES, WITH_TABLES, lacks
 
     if schema:
         write_out(schema_text())
@@ -146,6 +146,8 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     if file is None:
         raise UsageError("report: which FILE? give the report to render, as --output report.json wrote it")
     document = _report_in(file)
+    if why := lacks(document, given["format_"]):
+        raise UsageError(f"report {file} --format {given['format_']}: {why}")
     was_tried = document.bench is not None and document.bench.trials is not None
     refuse_bad_outputs(given, WITH_TABLES if document.matrix is not None or was_tried else SUFFIXES)
     unwritten = write_files(document, None, given)

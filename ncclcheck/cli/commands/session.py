@@ -19,6 +19,7 @@ from ncclcheck.model.exit_code import UNKNOWN, USAGE
 if TYPE_CHECKING:
     from ncclcheck.cli.commands.prefix import Prefixed
     from ncclcheck.model.report import Report
+    from ncclcheck.model.saved import Saved
     from ncclcheck.run.options import Command, RunOptions, RunResult
 
 
@@ -188,7 +189,25 @@ def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> RunResul
             "--image looks at this image, but --from replays what was seen before: leave one out"
         )
     _refuse_launch_flags(given)
+    _refuse_run_of_another(saved, run.command, given["from_"])
     return replay(saved, run)
+
+
+def _refuse_run_of_another(saved: Saved, command: Command, file: str) -> None:
+    """Refuse a run that another command measured: its report would be that command's."""
+    from ncclcheck.model.fact import Missing
+
+    bench = saved.snapshot.bench
+    is_there = {
+        "isolate": not isinstance(saved.snapshot.isolation, Missing),
+        "matrix": not isinstance(saved.snapshot.matrix, Missing),
+        "soak": not isinstance(bench, Missing) and bench.soak is not None,
+    }
+    if not is_there.get(command, True) and saved.command not in ("preflight", command):
+        raise UsageError(
+            f"--from {file}: 'ncclcheck {saved.command}' saved this run, and '{command}' has nothing to show of it: "
+            f"give a run of 'ncclcheck {command} --save FILE'"
+        )
 
 
 def _refuse_launch_flags(given: Mapping[str, Any]) -> None:

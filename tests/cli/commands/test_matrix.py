@@ -15,6 +15,7 @@ from ncclcheck.model.errors import UsageError
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
 from ncclcheck.report.build import this_tool
+from tests.isolation_builders import with_isolation
 from tests.matrix_builders import two_leaves, with_matrix
 
 
@@ -65,6 +66,18 @@ def test_a_saved_matrix_is_compared_with_a_topology_that_is_given_later(
     topology.write_text("SwitchName=s1 Nodes=node[01-02]\nSwitchName s2\n")
     assert run_command([*command, "--topology", str(topology)]) == 2
     assert "line 2: expected words like" in capsys.readouterr().err
+
+
+def test_a_run_of_isolate_is_no_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    saved = tmp_path / "run.json"
+    saved.write_text(encode_pretty(replace(saved_matrix(with_isolation()), command="isolate")))
+    for words in (["--print", "hostfile"], ["--output", str(tmp_path / "x.csv")], []):
+        assert run_command(["matrix", "--quiet", "--from", str(saved), *words]) == 2
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert "'ncclcheck isolate' saved this run, and 'matrix' has nothing to show of it" in shown.err
+    assert not (tmp_path / "x.csv").exists()
+    assert run_command(["isolate", "--quiet", "--from", str(saved), "--select", "node-slow"]) == 0
 
 
 def saved_matrix(snapshot: Snapshot) -> Saved:

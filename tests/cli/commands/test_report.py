@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from ncclcheck.model.formats.choices import NODE_LISTS
 from ncclcheck.report.document import schema_text, to_json
 from ncclcheck.report.formats import rendered
 from ncclcheck.report.text.terminal import render
 from tests.builders import cluster, with_silent
 from tests.cli.command_line import clean_environment, ncclcheck, refused, saved_run
+from tests.matrix_builders import fabric, matrix_report
 from tests.report.reports import ADVICE, check_run, found, mtu_finding, report
 
 MADE = report([found(mtu_finding())], advice=ADVICE)
@@ -58,6 +60,24 @@ def test_all_formats_are_written_at_once(tmp_path: Path) -> None:
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("::error title=")
     assert all((tmp_path / name).stat().st_size for name in names)
+
+
+@pytest.mark.parametrize("format_", NODE_LISTS)
+def test_a_list_of_nodes_takes_a_report_of_tests_between_nodes(tmp_path: Path, format_: str) -> None:
+    (tmp_path / "r.json").write_text(to_json(MADE))
+    why = refused(ncclcheck("report", "r.json", "--format", format_, cwd=tmp_path))
+    assert f"report r.json --format {format_}: this report has no section 'isolation'" in why
+    assert "'ncclcheck isolate'" in why
+    assert ("'ncclcheck matrix'" in why) is (format_ == "hostfile")
+
+
+def test_a_hostfile_is_made_of_a_matrix_as_well(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(to_json(matrix_report(fabric())))
+    done = ncclcheck("report", "r.json", "--format", "hostfile", cwd=tmp_path)
+    assert (done.code, done.out) == (0, "node01\nnode02\nnode03\nnode04\n")
+    assert "no section 'isolation'" in refused(
+        ncclcheck("report", "r.json", "--format", "cordon", cwd=tmp_path)
+    )
 
 
 # --- compare ---------------------------------------------------------------------------------------------------------
