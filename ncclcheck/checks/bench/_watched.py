@@ -24,12 +24,18 @@ def decided(
         absent = watch.missing == "absent"
         yield NotApplicable(watch.detail) if absent else NotKnown(f"the job: {watch}")
     elif watch.decision in decisions:
-        hosts = tuple(dict.fromkeys(rank.host for rank in watch.culprits))
-        yield Finding(severity, told(watch), hosts, tuple(_evidence(watch)), tuple(fixes))
+        yield Finding(severity, told(watch), _hosts(watch), tuple(_evidence(watch)), tuple(fixes))
+
+
+def _hosts(watch: Watch) -> tuple[str, ...]:
+    """Return where to look: the culprits' nodes; without culprits the silent ones, or both ends of blocked paths."""
+    links = [link for link in watch.blocked if link.unacknowledged]
+    ends = [rank.host for rank in watch.culprits] or list(watch.silent)
+    return tuple(dict.fromkeys(ends or [host for link in links for host in (link.host, link.peer)]))
 
 
 def _evidence(watch: Watch) -> Iterator[Evidence]:
-    hosts = tuple(dict.fromkeys(rank.host for rank in watch.culprits))
+    hosts = _hosts(watch)
     for group in watch.groups[:_MOST_GROUPS]:
         what = "inside a collective" if group.in_collective else "outside of a collective"
         yield Evidence(

@@ -13,6 +13,8 @@ from ncclcheck.model.job.together import NodeStudy, RankStudy
 from ncclcheck.model.job.watched import Frame, Look, StackGroup, Watch, WatchDecision, WatchedRank
 
 _STOPPED, _IN_KERNEL = ("T", "t"), "D"
+CALLS_JOINED = " or "  # of ranks that wait in several calls
+_MOST_CALLS = 3
 _MOST_GROUPS = 32
 _MOST_REMARKS = 8
 _MOST_SENT, _MOST_NAMES_SENT = (
@@ -115,7 +117,10 @@ def _all_inside(job: JobStudy, inside: _Ranks) -> Watch:
     if job.ended:
         return _watch(job, "hang", job.ended, inside)
     calls = Counter(rank.call for _, rank in inside)
-    if len(calls) > 1:
+    stuck = any(link.unacknowledged for node in job.nodes for link in node.blocked)
+    if len(calls) > 1 and not (
+        stuck or job.silent
+    ):  # else some are only a call ahead of those that the network holds
         fewest = min(calls.values())
         odd = [(host, rank) for host, rank in inside if calls[rank.call] == fewest]
         culprits = [_seen(host, rank, f"calls another collective ({rank.call})") for host, rank in odd]
@@ -123,7 +128,6 @@ def _all_inside(job: JobStudy, inside: _Ranks) -> Watch:
             job, "hang", culprits, [(host, rank) for host, rank in inside if calls[rank.call] > fewest]
         )
     world_size = max((node.world_size for node in job.nodes), default=0)
-    stuck = any(link.unacknowledged for node in job.nodes for link in node.blocked)
     if stuck or job.silent or (world_size == len(job.ranks) == len(inside) > 1):
         return _watch(job, "hang", (), inside)
     return _watch(job, "quiet", (), inside)  # whoever is missing is not on these nodes
@@ -144,7 +148,7 @@ def _watch(
         tuple(culprits),
         tuple(sorted(rank.rank for _, rank in inside if rank.rank is not None)),
         groups=_groups(job),
-        waits_in=calls.most_common(1)[0][0] if calls else "",
+        waits_in=CALLS_JOINED.join(call for call, _ in calls.most_common(1 if culprits else _MOST_CALLS)),
         remarks=(*told[:_MOST_REMARKS], *remarks),
         hosts=tuple(dict.fromkeys(node.host for node in job.nodes)),
         silent=job.silent,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncclcheck.measure.watching.blocked import directions
+from ncclcheck.measure.watching.decision import CALLS_JOINED
 from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.job.watched import Watch, WatchedRank
 
@@ -43,14 +44,15 @@ def ranks_words(ranks: Sequence[int]) -> str:
 def _hang(watch: Watch) -> str:
     since = f"nothing has advanced for {watch.since_s:.0f} s"
     waiting = _waiting(watch)
+    call = "in a collective" if CALLS_JOINED in watch.waits_in else "in the same call"
     if not watch.culprits and watch.silent:
         return (
-            f"the job hangs: {since}; {waiting}, all ranks that can be seen in the same call; "
+            f"the job hangs: {since}; {waiting}, all ranks that can be seen {call}; "
             f"{_hosts(watch.silent)} is not heard from{_lost(watch)}"
         )
     if not watch.culprits:
         where = _lost(watch) or ", so look at the network or the GPUs between them"
-        return f"the job hangs: {since}; {waiting}, all ranks in the same call: a collective that does not end{where}"
+        return f"the job hangs: {since}; {waiting}, all ranks {call}: a collective that does not end{where}"
     culprits = [_placed(rank) for rank in watch.culprits]
     return f"the job hangs: {listed(culprits, _MOST, last=', ')}; {since}" + (
         f"; {waiting} for it" if waiting else ""

@@ -7,6 +7,7 @@ import tracemalloc
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from ncclcheck.measure.watching.decision import JobStudy, decide, decide_job, stands
 from ncclcheck.measure.watching.node_study import Studied
@@ -189,6 +190,21 @@ def test_a_silent_node_is_named_where_all_others_wait() -> None:
     watch = decide_job(job)
     assert watch.decision == "hang"
     assert "node2 is not heard from" in told(watch)
+
+
+def test_ranks_a_call_apart_are_no_culprits_where_a_node_is_silent_or_the_network_holds_bytes() -> None:
+    apart = (_node(1, _waits(0, "broadcast"), world_size=3), _node(2, _waits(1, "all_reduce"), world_size=3))
+    watch = decide_job(JobStudy(apart, silent=("node3",)))
+    assert (watch.decision, watch.culprits, watch.victims) == ("hang", (), (0, 1))
+    assert "ranks 0-1 wait in broadcast or all_reduce, all ranks that can be seen in a collective" in told(
+        watch
+    )
+    assert "node3 is not heard from" in told(watch)
+    link = BlockedLink("node1", "node3", 0, 48, 5, heard=False)
+    blocked = (replace(apart[0], blocked=(link,)), apart[1], _node(3, _waits(2, "broadcast"), world_size=3))
+    watch = decide_job(JobStudy(blocked))
+    assert (watch.decision, watch.culprits) == ("hang", ())
+    assert "48 bytes from node1 to node3 are not acknowledged" in told(watch)
 
 
 def test_bytes_that_are_not_acknowledged_are_a_hang_of_the_network() -> None:
