@@ -6,11 +6,11 @@ import shlex
 
 from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.formats.choices import NodeList
-from ncclcheck.model.formats.host_words import host_words, is_host_word
+from ncclcheck.model.formats.host_words import is_host_word
 from ncclcheck.model.report import Report
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.told_apart import left_out, list_words, namesakes
 
-LEFT_OUT = "# a node is left out: what it calls itself is no host name"
 _WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 
 
@@ -25,27 +25,33 @@ def node_list(report: Report, kind: NodeList) -> str:
 
     exclude: the bad nodes as Slurm and ClusterShell write them. hosts: the others, likewise. hostfile: the others, one
     per line. drain-slurm, cordon: a command for each bad node. A node whose name is no host name is in none of them:
-    there it would mean something else, such as all nodes. Nothing where no pairs of nodes were tested.
+    there it would mean something else, such as all nodes. Of nodes with the same name the lists have the address.
+    Nothing where no pairs of nodes were tested.
     """
     if report.isolation is None:
         return ""
     bad = bad_nodes(report)
-    left_out = {node.host for node in bad}
-    others = host_words(node.host for node in report.nodes if node.host not in left_out)
+    bad_hosts = {node.host for node in bad}
+    words = list_words(report)
+    others = [word for host, word in words.items() if host not in bad_hosts]
     if kind in ("exclude", "hosts"):
-        listed = host_words(left_out) if kind == "exclude" else others
+        named = [words.get(host, host) for host in bad_hosts]
+        listed = [word for word in named if is_host_word(word)] if kind == "exclude" else others
         lines = [fold_hosts(listed)] if listed else []
     elif kind == "hostfile":
         lines = others
     else:
         command = drain_command if kind == "drain-slurm" else cordon_command
-        lines = [command(node) if is_host_word(node.host) else LEFT_OUT for node in bad]
+        lines = [command(node) if is_host_word(node.host) else left_out(report, node.host) for node in bad]
     return "".join(f"{text}\n" for text in lines)
 
 
 def unlisted(report: Report) -> tuple[str, ...]:
     """Return the names of the nodes that no list has, since they are no host names."""
-    return tuple(node.host for node in report.nodes if not is_host_word(node.host))
+    shared = namesakes(report)
+    return tuple(
+        node.host for node in report.nodes if not is_host_word(node.host) and node.host not in shared
+    )
 
 
 def cordon_command(node: BadNode) -> str:

@@ -9,6 +9,7 @@ from typing import Literal
 from ncclcheck.checks.bench._measured import measured, why_missing
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
+from ncclcheck.checks.shared_hosts import who
 from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, PairIsolation, PairRate
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
@@ -48,7 +49,7 @@ def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "e
         if isolation is not None and node.verdict == verdict:
             yield Finding(
                 severity,
-                _about(node, isolation),
+                _about(node, isolation, who(snapshot, node.host)),
                 (node.host,),
                 tuple(_evidence(isolation, node.host)),
                 (leave_out(node.host),),
@@ -67,21 +68,21 @@ def compare_paths(to_host: str) -> Fix:
     return Fix("compare the routes, cables and switch ports of the two nodes", command)
 
 
-def _about(node: BadNode, isolation: PairIsolation) -> str:
+def _about(node: BadNode, isolation: PairIsolation, who_is_it: str) -> str:
     tests = plural(node.tests, "test")
     if node.verdict in _FAILED:
         detail = f": {node.detail}" if node.detail else ""
         if not node.tests:
-            return f"{node.host} never started to measure{detail}"
-        return f"{node.host} {_FAILED[node.verdict]} in tests with other nodes ({tests}){detail}"
+            return f"{who_is_it} never started to measure{detail}"
+        return f"{who_is_it} {_FAILED[node.verdict]} in tests with other nodes ({tests}){detail}"
     slower = [part for part in (node.sends, node.receives) if part is not None]
     part = f"{min(slower):.0%}" if slower else "less"
     usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "the usual rate"
     if node.verdict == "intermittent":
-        return f"{node.host} is slow in some of its {tests} and fast in others"
+        return f"{who_is_it} is slow in some of its {tests} and fast in others"
     rails = f", over GPU {', '.join(map(str, node.rails))} only" if node.rails else ""
     return (
-        f"{node.host} {_DIRECTION[node.direction]}{rails} with {part} of what other nodes reach ({usual}), "
+        f"{who_is_it} {_DIRECTION[node.direction]}{rails} with {part} of what other nodes reach ({usual}), "
         f"with several partners ({tests}; chance that it is good: {node.false_name_chance:.2g})"
     )
 
@@ -121,7 +122,8 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
         )
         yield Finding(
             "error",
-            f"the path from {link.from_host} to {link.to_host} {what}; {_ends(isolation, link)}",
+            f"the path from {who(snapshot, link.from_host)} to {who(snapshot, link.to_host)} {what}; "
+            f"{_ends(isolation, link)}",
             (link.from_host, link.to_host),
             tuple(
                 Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)

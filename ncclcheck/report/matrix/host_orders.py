@@ -6,9 +6,9 @@ from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.formats.choices import HostOrder
 from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.report import Report
-from ncclcheck.report.node_lists import LEFT_OUT
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
+from ncclcheck.report.told_apart import left_out, list_words
 
 LABEL = "ncclcheck/leaf"
 
@@ -24,12 +24,13 @@ def host_order(report: Report, kind: HostOrder) -> str:
         return ""
     if kind == "hostfile":
         named = {node.host for node in matrix.nodes}
-        lines = host_words(host for host in matrix.order if host not in named)
+        words = list_words(report)
+        lines = [words[host] for host in matrix.order if host not in named and host in words]
     elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
         lines = ["# flat: no leaves were found that a job could feel"]
     elif kind == "labels":
         lines = [
-            f"kubectl label node {host} {LABEL}={name}" if is_host_word(host) else LEFT_OUT
+            f"kubectl label node {host} {LABEL}={name}" if is_host_word(host) else left_out(report, host)
             for name, hosts in matrix.named_leaves.items()
             for host in hosts
         ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
 from ncclcheck.model.formats.choices import NodeList
@@ -13,6 +13,7 @@ from ncclcheck.report.node_lists import bad_nodes, node_list, unlisted
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
+from ncclcheck.report.told_apart import Namesake, namesakes
 
 _HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is good")
 _COMMANDS: tuple[NodeList, ...] = ("drain-slurm", "cordon")
@@ -31,7 +32,7 @@ def isolation_lines(report: Report) -> Iterator[Line]:
         f"(--seed {isolation.seed}){_usual(isolation)}",
     )
     if isolation.nodes:
-        yield from _table(isolation)
+        yield from _table(isolation, namesakes(report))
         chance = f"{isolation.false_name_chance:.2g}"
         yield line(f"expected number of good nodes among them: {chance}", indent=2)
     for link in isolation.links:
@@ -65,6 +66,9 @@ def _to_paste(report: Report) -> Iterator[Line]:
             yield line(f"and {len(commands) - _MOST_COMMANDS} more (--print {kind})", indent=2)
     if odd := unlisted(report):
         yield line(f"in none of these lines, since they are no host names: {fold_hosts(odd)}", indent=2)
+    for host, namesake in list(namesakes(report).items())[:_MOST_COMMANDS]:
+        words = f"{plain(host)} is {plain(namesake.words)}: another node calls itself {plain(namesake.name)}"
+        yield line(words, indent=2)
 
 
 def _rings(isolation: PairIsolation) -> Iterator[Line]:
@@ -82,20 +86,20 @@ def _usual(isolation: PairIsolation) -> str:
     return f"; usual: {isolation.reference_gbit_s:.3g} Gbit/s each way{disturbed}"
 
 
-def _table(isolation: PairIsolation) -> Iterator[Line]:
-    rows = [_HEADER, *(_row(node, isolation) for node in isolation.nodes)]
+def _table(isolation: PairIsolation, shared: Mapping[str, Namesake]) -> Iterator[Line]:
+    rows = [_HEADER, *(_row(node, isolation, shared.get(node.host)) for node in isolation.nodes)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield line("  ".join(cells).rstrip(), indent=2, wrap=False)
 
 
-def _row(node: BadNode, isolation: PairIsolation) -> tuple[str, ...]:
+def _row(node: BadNode, isolation: PairIsolation, namesake: Namesake | None) -> tuple[str, ...]:
     usual = "?" if isolation.reference_gbit_s is None else f"{isolation.reference_gbit_s:.3g} Gbit/s"
     sends, receives = ("-" if part is None else f"{part:.0%}" for part in (node.sends, node.receives))
     rails = f" (GPU {', '.join(map(str, node.rails))})" if node.rails else ""
     return (
-        plain(node.host),
+        plain(node.host) + (f" ({plain(namesake.words)})" if namesake is not None else ""),
         f"{node.verdict}{rails}",
         sends,
         receives,

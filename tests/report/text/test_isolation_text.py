@@ -8,6 +8,7 @@ from ncclcheck.model.benchmarks.isolation import BadGroup, BadLink, Unheard
 from ncclcheck.model.exit_code import UNKNOWN
 from ncclcheck.report.text.terminal import render
 from tests.isolation_builders import HUNG, SLOW, isolate_report
+from tests.report.test_node_lists import namesakes
 
 
 def test_named_nodes_stand_in_a_table_with_lines_to_paste() -> None:
@@ -50,3 +51,11 @@ def test_the_verdict_says_why_silent_nodes_are_not_named() -> None:
     assert report.verdict.exit_code == UNKNOWN
     assert "the tests were cut short: node[02-04] fell silent: most nodes" in report.verdict.reasons[0]
     assert "  node[02-04] fell silent: most nodes" in render(report)
+
+
+def test_nodes_with_one_name_are_told_apart() -> None:
+    text = render(namesakes("10.0.0.2", "10.0.0.3"))
+    assert "  node#2 (10.0.0.3, node rank 2)  slow " in text
+    assert "srun --exclude=10.0.0.3" in text
+    assert "node#1 is 10.0.0.2, node rank 1: another node calls itself node" in text
+    assert "no host names" not in text
