@@ -172,8 +172,15 @@ def _oversubscription(found: Bisection | None) -> Oversubscription | None:
     if found is None:
         return None
     rates = (round(found.within_gbit_s, _DIGITS), round(found.across_gbit_s, _DIGITS))
+    back = None if found.back_gbit_s is None else round(found.back_gbit_s, _DIGITS)
     return Oversubscription(
-        *rates, round(found.ratio, 3), round(found.low, 3), round(found.high, 3), found.repeats
+        *rates,
+        round(found.ratio, 3),
+        round(found.low, 3),
+        round(found.high, 3),
+        found.repeats,
+        found.slow_from,
+        back,
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
 from ncclcheck.measure.matrix.leaves import Leaves
@@ -29,13 +30,15 @@ STUDENT = {
 }  # 95 %, two sides, of so many values
 MOST_STUDENT = 8
 LEAST_SPREAD = 0.005  # of a repeat
+ONE_WAY = 1.25  # times slower than the way back, with all of its interval: no oversubscription is like that
 FITTING = 0.95  # of the pairs of a repeat have to be of its kind: a few others change the load little
 
 
 class Bisection(Struct, frozen=True):
     """The mean rates of a pair within and across leaves, in 1e9 bit/s, all nodes at once, and their ratio.
 
-    `low`, `high`: the 95 % interval of the ratio, over so many `repeats`.
+    `low`, `high`: the 95 % interval of the ratio, over so many `repeats`. `slow_from`: the figures are of the direction
+    from that one of two leaves to the other one, which is far slower than the way back; None: both are alike.
     """
 
     within_gbit_s: float
@@ -44,6 +47,8 @@ class Bisection(Struct, frozen=True):
     low: float
     high: float
     repeats: int
+    slow_from: int | None = None
+    back_gbit_s: float | None = None
 
     @property
     def is_enough(self) -> bool:
@@ -105,6 +110,7 @@ def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str
         if is_in_leaves and kinds.get(test.round) in ("within", "across"):
             rounds[test.round].append(test)
     means: dict[str, list[float]] = {"within": [], "across": []}
+    ways: dict[int, list[float]] = {0: [], 1: []}  # of two leaves: what leaf 0 sent, and what leaf 1 sent
     for number, own in rounds.items():
         kind = kinds[number]
         fits = [
@@ -116,11 +122,40 @@ def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str
         rates = [rate for test in fits for rate in test.rates_gbit_s or ()]
         if rates and len(fits) >= FITTING * len(own):
             means[kind].append(mean(rates))
+            if kind == "across" and len(leaves.groups) == len(ways):
+                for leaf, sent in _sent(fits, number_of).items():
+                    ways[leaf].append(mean(sent))
     if not means["within"] or len(means["across"]) < 2:  # noqa: PLR2004 (an interval takes two)
         return None
-    logs = [math.log(mean(means["within"]) / rate) for rate in means["across"]]
+    within_gbit_s = mean(means["within"])
+    return _one_way(within_gbit_s, ways) or _ratio(within_gbit_s, means["across"])
+
+
+def _sent(tests: Sequence[PairTest], number_of: Mapping[int, int]) -> dict[int, list[float]]:
+    """Return what the nodes of each leaf sent to the other leaf."""
+    sent: defaultdict[int, list[float]] = defaultdict(list)
+    for test in tests:
+        if test.rates_gbit_s is not None:
+            sent[number_of[test.first]].append(test.rates_gbit_s[0])
+            sent[number_of[test.second]].append(test.rates_gbit_s[1])
+    return sent
+
+
+def _ratio(within_gbit_s: float, across_gbit_s: Sequence[float]) -> Bisection:
+    logs = [math.log(within_gbit_s / rate) for rate in across_gbit_s]
     repeats = len(logs)
     error = STUDENT[min(repeats, MOST_STUDENT)] * math.hypot(stdev(logs), LEAST_SPREAD) / math.sqrt(repeats)
     middle = mean(logs)
     low, ratio, high = (math.exp(value) for value in (middle - error, middle, middle + error))
-    return Bisection(mean(means["within"]), mean(means["across"]), ratio, low, high, repeats)
+    return Bisection(within_gbit_s, mean(across_gbit_s), ratio, low, high, repeats)
+
+
+def _one_way(within_gbit_s: float, ways: Mapping[int, Sequence[float]]) -> Bisection | None:
+    """Return the slower direction between two leaves, if its interval is far above the other's; else None."""
+    if any(len(rates) < 2 for rates in ways.values()):  # noqa: PLR2004 (an interval takes two)
+        return None
+    found = {leaf: _ratio(within_gbit_s, rates) for leaf, rates in ways.items()}
+    slow, fast = sorted(found, key=lambda leaf: -found[leaf].ratio)
+    if found[slow].low < ONE_WAY * found[fast].high:
+        return None
+    return replace(found[slow], slow_from=slow, back_gbit_s=found[fast].across_gbit_s)

@@ -10,7 +10,8 @@ from ncclcheck.model.benchmarks.isolation import Direction, PairOutcome, Unheard
 class Oversubscription(Struct, frozen=True, forbid_unknown_fields=True):
     """The mean rates of a pair within and across leaves while all nodes send, in 1e9 bit/s, and their ratio.
 
-    `low` and `high`: its 95 % interval over the `repeats`.
+    `low` and `high`: its 95 % interval over the `repeats`. `slow_from`: the index in `leaves` of that one of two leaves
+    from which all of this was measured to the other, since the way back is far faster: `back_gbit_s`; null: both ways.
     """
 
     within_gbit_s: float
@@ -19,6 +20,8 @@ class Oversubscription(Struct, frozen=True, forbid_unknown_fields=True):
     low: float
     high: float
     repeats: int
+    slow_from: int | None = None
+    back_gbit_s: float | None = None
 
 
 class LeafUplink(Struct, frozen=True, forbid_unknown_fields=True):
@@ -154,6 +157,14 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     def named_leaves(self) -> dict[str, tuple[str, ...]]:
         """Return the hosts of each leaf by its name, which is ours: leaf01 is the largest."""
         return {leaf_name(number, len(self.leaves)): hosts for number, hosts in enumerate(self.leaves)}
+
+    @property
+    def slow_way(self) -> tuple[str, str] | None:
+        """Return the names of the two leaves from and to which the network is slow, if it is in that direction only."""
+        slow_from = None if self.oversubscription is None else self.oversubscription.slow_from
+        if slow_from is None or slow_from >= len(self.leaves):
+            return None
+        return leaf_name(slow_from, len(self.leaves)), leaf_name(1 - slow_from, len(self.leaves))
 
 
 def leaf_name(number: int, leaves: int) -> str:

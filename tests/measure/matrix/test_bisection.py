@@ -49,6 +49,32 @@ def test_a_repeat_that_does_not_fit_the_leaves_does_not_count() -> None:
     assert found.ratio == pytest.approx(2.0)
 
 
+def test_a_trunk_that_is_slow_in_one_direction_has_the_ratio_of_that_direction() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across"}
+    tests = [PairTest(1, 0, 1, 100.0, 100.0)]
+    for number in (2, 3, 4):
+        tests += [PairTest(number, 0, 3, 37.5 + number / 10, 100.0), PairTest(number, 4, 1, 99.0, 37.5)]
+    found = bisection_of(LEAVES, tests, kinds)
+    assert found is not None
+    assert found.slow_from == 0
+    assert found.ratio == pytest.approx(2.67, rel=0.02)
+    assert found.across_gbit_s == pytest.approx(37.6, rel=0.02)
+    assert found.back_gbit_s == pytest.approx(99.5, rel=0.01)
+    turned = bisection_of(Leaves(LEAVES.groups[::-1]), tests, kinds)
+    assert turned is not None
+    assert turned.slow_from == 1
+
+
+def test_ways_that_differ_little_are_one_figure() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across"}
+    tests = [PairTest(1, 0, 1, 100.0, 100.0)]
+    tests += [PairTest(number, 0, 3, 45.0, 50.0 + number / 10) for number in (2, 3, 4)]
+    found = bisection_of(LEAVES, tests, kinds)
+    assert found is not None
+    assert found.slow_from is None
+    assert found.ratio == pytest.approx(2.1, rel=0.02)
+
+
 def test_few_repeats_are_enough_where_the_interval_is_narrow() -> None:
     kinds = {1: "within", 2: "across", 3: "across", 4: "across"}
     within_leaves = PairTest(1, 0, 1, 100.0, 100.0)
