@@ -10,7 +10,15 @@ from ncclcheck.checks.bench._measured import measured, why_missing
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
 from ncclcheck.checks.shared_hosts import who
-from ncclcheck.model.benchmarks.isolation import BadLink, BadNode, NodeVerdict, PairIsolation, PairRate
+from ncclcheck.model.benchmarks.isolation import (
+    BadGroup,
+    BadLink,
+    BadNode,
+    IsolationRound,
+    NodeVerdict,
+    PairIsolation,
+    PairRate,
+)
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.formats.host_words import is_host_word
@@ -25,7 +33,7 @@ _DIRECTION = {
 }
 _FAILED = {"hang": "hangs", "died": "fails", "unreachable": "cannot be reached"}
 _SOURCE = "transfers of pairs, both directions, in rounds"
-_LISTED = 8
+_LISTED, _LISTED_ALONE = 8, 2
 
 
 def untested(snapshot: Snapshot) -> Iterator[NotKnown | NotApplicable]:
@@ -180,13 +188,50 @@ def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together
     """Yield a finding for each group with this verdict."""
     isolation = measured(snapshot.isolation)
     for group in isolation.groups if isolation is not None else ():
-        if group.verdict == verdict:
+        if isolation is not None and group.verdict == verdict:
             when = "" if verdict == "slow_uplink" else ", but only if several of them send at once"
             yield Finding(
                 "error" if verdict == "slow_uplink" else "warning",
-                f"{named(group.hosts)} are fast among each other and slow toward all others{when}: the path that they "
-                "share is the cause, no node of them",
+                f"{named(group.hosts)} are fast among each other and slow toward all others{when}"
+                f"{_ways(isolation, group)}: the path that they share is the cause, no node of them",
                 group.hosts,
-                (),
+                tuple(_crossing_evidence(isolation, group)),
                 (Fix("look at the uplink or switch that these nodes share"),),
             )
+
+
+def _crossing(isolation: PairIsolation, group: BadGroup) -> list[tuple[IsolationRound, PairRate]]:
+    """Return the tests between a node of the group and another one."""
+    inside = frozenset(group.hosts)
+    return [
+        (planned, pair)
+        for planned in isolation.rounds
+        for pair in planned.pairs
+        if (pair.a in inside) != (pair.b in inside)
+    ]
+
+
+def _ways(isolation: PairIsolation, group: BadGroup) -> str:
+    """Return what the group sends and receives while several pairs cross its path, in the median."""
+    sent, received = list[float](), list[float]()
+    for planned, pair in _crossing(isolation, group):
+        if len(planned.pairs) > 1 and pair.a_to_b_gbit_s is not None and pair.b_to_a_gbit_s is not None:
+            is_first = pair.a in group.hosts
+            sent.append(pair.a_to_b_gbit_s if is_first else pair.b_to_a_gbit_s)
+            received.append(pair.b_to_a_gbit_s if is_first else pair.a_to_b_gbit_s)
+    usual = isolation.reference_gbit_s
+    if not sent or not usual:
+        return ""
+    return f" (they send {median(sent) / usual:.0%} and receive {median(received) / usual:.0%} of the usual rate)"
+
+
+def _crossing_evidence(isolation: PairIsolation, group: BadGroup) -> Iterator[Evidence]:
+    """Yield the slow tests across the path, and those of a pair that had it to itself."""
+    crossing = _crossing(isolation, group)
+    slow = [entry for entry in crossing if len(entry[0].pairs) > 1 and entry[1].outcome != "ok"]
+    alone = [entry for entry in crossing if len(entry[0].pairs) == 1]
+    usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "a finished test"
+    for planned, pair in (*slow[: _LISTED - _LISTED_ALONE], *alone[:_LISTED_ALONE]):
+        pairs = len(planned.pairs)
+        how = "no other pair at the same time" if pairs == 1 else f"{pairs} pairs at once"
+        yield Evidence((pair.a, pair.b), f"round {planned.number}, {how}", _rates(pair), usual, _SOURCE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.formats.choices import HostOrder
 from ncclcheck.model.formats.host_words import host_words, is_host_word
+from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
@@ -40,8 +41,10 @@ def host_order(report: Report, kind: HostOrder) -> str:
 
 
 def _header(report: Report, matrix: FabricMatrix) -> str:
+    pairs = len({frozenset((cell.from_host, cell.to_host)) for cell in matrix.cells})
     tests = sum(cell.tests for cell in matrix.cells) // 2
-    return f"# inferred from {tests} measured pairs on {plain(report.created)}; the names of the leaves are ncclcheck's"
+    measured = f"{plural(tests, 'test')} of {plural(pairs, 'pair')}"
+    return f"# inferred from {measured} on {plain(report.created)}; the names of the leaves are ncclcheck's"
 
 
 def _slurm(matrix: FabricMatrix, kind: HostOrder) -> list[str]:

@@ -16,7 +16,7 @@ def test_the_hosts_leaf_by_leaf_without_bad_ones() -> None:
 def test_slurm_and_labels() -> None:
     found = matrix_report(two_leaves())
     header, *tree = host_order(found, "slurm-tree").splitlines()
-    assert header.startswith("# inferred from 6 measured pairs on 2026-11-22")
+    assert header.startswith("# inferred from 6 tests of 6 pairs on 2026-11-22")
     assert tree == [
         "SwitchName=leaf01 Nodes=node[01-02]",
         "SwitchName=leaf02 Nodes=node[03-04]",
