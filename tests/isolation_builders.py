@@ -7,6 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.isolation import (
+    NO_ANSWER,
     BadNode,
     Coverage,
     IsolationRound,
@@ -19,7 +20,7 @@ from tests.builders import cluster
 from tests.session_report import report_of
 
 SLOW = BadNode("node03", "slow", "send", 3, 0.0001, 0.8, 1.0)
-HUNG = BadNode("node02", "hang", None, 1, 0.0, detail="it does not answer any more")
+HUNG = BadNode("node02", "hang", None, 1, 0.0, detail=NO_ANSWER)
 
 
 def isolated(**changes: Any) -> PairIsolation:

@@ -26,12 +26,11 @@ from ncclcheck.measure.isolation.conclusion import conclude
 from ncclcheck.measure.isolation.doubling import RingTest, next_ring
 from ncclcheck.measure.isolation.next_round import Plan, Round
 from ncclcheck.measure.isolation.pair_tests import PairTest
-from ncclcheck.model.benchmarks.isolation import PairOutcome, Unheard
+from ncclcheck.model.benchmarks.isolation import NO_ANSWER, PairOutcome, Unheard
 from ncclcheck.model.codec import encode
 from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_ENDS_S, ROUND_POLL_S
 
-NO_ANSWER = "it does not answer any more"
-LEAST_TOGETHER = 2  # nodes that fall silent in the same round, of more than half of the others
+TWO_NODES = 2
 
 
 class Lost(Struct, frozen=True):
@@ -81,21 +80,24 @@ class Rounds(Struct, frozen=True):
         if not self.unheard:
             return None
         hosts = tuple(sorted(host_of[gone.ticket] for gone in self.unheard))
-        return Unheard(hosts, round(max(gone.stood_still_s for gone in self.unheard), 1))
+        stood_still_s = round(max(gone.stood_still_s for gone in self.unheard), 1)
+        if stood_still_s:
+            return Unheard(hosts, "stood_still", stood_still_s)
+        return Unheard(hosts, "two_nodes" if len(host_of) == TWO_NODES else "most")
 
 
 def rounds_of(nodes: int, tests: Sequence[PairTest], lost: Sequence[Lost], *, is_finished: bool) -> Rounds:
     """Return the rounds, with the silent nodes set apart whose silence says nothing of them.
 
-    That is where node 0 itself stood still meanwhile, or where most of the other nodes fell silent in one round, which
-    points to node 0 or its path.
+    That is where node 0 itself stood still meanwhile, or where most of the other nodes (of two nodes: the other one)
+    fell silent in one round, which points as well to node 0 or its path.
     """
     silent = Counter(gone.round for gone in lost if gone.detail == NO_ANSWER)
     is_said: dict[bool, list[Lost]] = {True: [], False: []}
     for gone in lost:
-        together = silent[gone.round]
-        by_node_0 = gone.stood_still_s > 0 or (together >= LEAST_TOGETHER and 2 * together > nodes - 1)
-        is_said[gone.detail != NO_ANSWER or not by_node_0].append(gone)
+        is_most = 2 * silent[gone.round] > nodes - 1
+        tells_nothing = gone.stood_still_s > 0 or is_most
+        is_said[gone.detail != NO_ANSWER or not tells_nothing].append(gone)
     return Rounds(tuple(tests), tuple(is_said[True]), is_finished, unheard=tuple(is_said[False]))
 
 
@@ -133,7 +135,7 @@ def lead_rounds(
         if lead.store.lost is not None:
             return known
         lost += found
-        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number, 0.0)
+        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
         over_s = _ran_s(lead)
         silent += [
             Unanswered(ticket, planned.number, over_s, stood_still_s)
@@ -215,8 +217,8 @@ def _heard(
             is_late = _ran_s(lead) > entry.over_s + ROUND_ENDS_S
             if answers or is_late:
                 waiting.remove(entry)
-                lost += _failed(
-                    answers, (entry.ticket,), entry.round, lead.stood_still_s() - entry.stood_still_s
+                lost += (
+                    _failed(answers, (entry.ticket,), entry.round) if answers else [_silenced(lead, entry)]
                 )
         if not at_last:
             break
@@ -237,7 +239,7 @@ def _silenced(lead: RoundContext, entry: Unanswered) -> Lost:
 
 
 def _failed(
-    answers: Mapping[int, PairAnswer], members: Sequence[int], number: int, stood_still_s: float
+    answers: Mapping[int, PairAnswer], members: Sequence[int], number: int, stood_still_s: float = 0.0
 ) -> list[Lost]:
     """Return who did not answer, and who says that the fault is its own."""
     found = []

@@ -11,6 +11,7 @@ from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer
 from ncclcheck.checks.shared_hosts import who
 from ncclcheck.model.benchmarks.isolation import (
+    NO_ANSWER,
     BadGroup,
     BadLink,
     BadNode,
@@ -33,6 +34,9 @@ _DIRECTION = {
 }
 _FAILED = {"hang": "hangs", "died": "fails", "unreachable": "cannot be reached"}
 _SOURCE = "transfers of pairs, both directions, in rounds"
+_IS_IT_REACHED = Fix(
+    "look first whether other nodes reach it: if they do, the path from it to node 0 is the cause, not the node"
+)
 _LISTED, _LISTED_ALONE = 8, 2
 
 
@@ -60,7 +64,9 @@ def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "e
                 _about(node, isolation, who(snapshot, node.host)),
                 (node.host,),
                 tuple(_evidence(isolation, node.host)),
-                (leave_out(node.host),),
+                (leave_out(node.host),)
+                if node.detail != NO_ANSWER
+                else (_IS_IT_REACHED, leave_out(node.host)),
             )
 
 

@@ -17,6 +17,9 @@ LEAST_EFFECT, MOST_EFFECT = 0.03, 0.9  # what may be asked for
 _LEAST_PAIR_BYTES, _MOST_PAIR_BYTES = 1 << 16, 1 << 32
 
 
+NO_ANSWER = "node 0 does not hear it any more"  # the detail of a node that was lost without a word
+
+
 class IsolateRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What the user wants: the least loss that counts (a part), bytes of a transfer at most, and how many rounds.
 
@@ -112,23 +115,31 @@ class Coverage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Unheard(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nodes that fell silent in a way that says nothing of them: most at the same moment, or while node 0 stood still.
+    """Nodes that node 0 no longer heard, in a way that does not tell whether it was they: for that they are not named.
 
-    `stood_still_s`: for so long node 0's own process did not run (a paused virtual machine, swapping); 0: it ran.
+    `why`: node 0's own process did not run meanwhile, for `stood_still_s` (a paused virtual machine, swapping); most of
+    the other nodes fell silent in the same round; or there are only two nodes.
     """
 
     hosts: tuple[str, ...]
+    why: Literal["stood_still", "most", "two_nodes"]
     stood_still_s: float = 0.0
 
     @property
     def words(self) -> str:
         """Return why they are not named."""
-        if self.stood_still_s:
-            return (
-                f"node 0 itself stood still for {self.stood_still_s:.0f} s (a paused virtual machine, swapping or "
-                "SIGSTOP), so their silence says nothing of them"
-            )
-        return "most nodes fell silent at the same moment, which points to node 0 or its network, not to each of them"
+        match self.why:
+            case "stood_still":
+                return (
+                    f"node 0 itself stood still for {self.stood_still_s:.0f} s (a paused virtual machine, swapping or "
+                    "SIGSTOP), so their silence says nothing of them"
+                )
+            case "most":
+                return (
+                    "most nodes fell silent at the same moment, which points to node 0 or its network, not to each of "
+                    "them"
+                )
+        return "which of two nodes is the cause, or the path between them, takes a third one to tell"
 
 
 class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):

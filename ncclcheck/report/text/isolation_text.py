@@ -18,6 +18,7 @@ from ncclcheck.report.told_apart import Namesake, namesakes
 _HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is good")
 _COMMANDS: tuple[NodeList, ...] = ("drain-slurm", "cordon")
 _MOST_COMMANDS = 8
+_LOST = ("hang", "died")
 
 
 def isolation_lines(report: Report) -> Iterator[Line]:
@@ -33,8 +34,9 @@ def isolation_lines(report: Report) -> Iterator[Line]:
     )
     if isolation.nodes:
         yield from _table(isolation, namesakes(report))
-        chance = f"{isolation.false_name_chance:.2g}"
-        yield line(f"expected number of good nodes among them: {chance}", indent=2)
+        if any(map(_has_chance, isolation.nodes)):
+            chance = f"{isolation.false_name_chance:.2g}"
+            yield line(f"expected number of good nodes among those with a chance: {chance}", indent=2)
     for link in isolation.links:
         yield line(f"path from {plain(link.from_host)} to {plain(link.to_host)}: {link.verdict}", indent=2)
     for group in isolation.groups:
@@ -105,5 +107,10 @@ def _row(node: BadNode, isolation: PairIsolation, namesake: Namesake | None) -> 
         receives,
         usual,
         str(node.tests),
-        f"{node.false_name_chance:.2g}",
+        f"{node.false_name_chance:.2g}" if _has_chance(node) else "-",
     )
+
+
+def _has_chance(node: BadNode) -> bool:
+    """Return whether the chance follows from tests: a node that was lost is named for that alone."""
+    return node.verdict not in _LOST or node.false_name_chance > 0

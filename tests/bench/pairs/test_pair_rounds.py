@@ -223,3 +223,10 @@ def test_the_matrix_without_most_nodes_is_not_finished_and_names_none_of_them() 
     assert found.nodes == ()
     assert found.unheard is not None
     assert found.unheard.hosts == ("node1", "node2")
+
+
+def test_of_two_nodes_the_silent_one_is_not_named() -> None:
+    found = pair_isolation(hosts(2), PLAN, led(2, silent_from(1, 1)))
+    assert found.nodes == ()
+    assert found.unheard is not None
+    assert "takes a third one to tell" in found.unheard.words

@@ -18,9 +18,12 @@ def test_sound_nodes_pass() -> None:
 def test_the_node_is_named_with_what_was_measured() -> None:
     found = finding("node-hangs", with_isolation(nodes=(HUNG,)))
     assert found.hosts == ("node02",)
-    assert "node02 hangs in tests with other nodes (1 test): it does not answer any more" in found.summary
+    assert (
+        "node02 hangs in tests with other nodes (1 test): node 0 does not hear it any more" in found.summary
+    )
     assert found.evidence
-    assert found.fixes[0].commands == ("srun --exclude=node02 ...",)
+    assert "the path from it to node 0 is the cause" in found.fixes[0].text
+    assert found.fixes[1].commands == ("srun --exclude=node02 ...",)
 
 
 def test_other_verdicts_are_for_other_checks() -> None:
@@ -36,7 +39,7 @@ def test_without_tests_of_pairs_the_question_does_not_arise_and_a_failed_run_is_
 
 
 def test_nodes_whose_silence_says_nothing_of_them_are_unknown_and_the_reason_says_why() -> None:
-    unheard = Unheard(("node02", "node03"), 15.0)
+    unheard = Unheard(("node02", "node03"), "stood_still", 15.0)
     judged = run("node-hangs", with_isolation(undecided=unheard.hosts, unheard=unheard))
     assert judged.outcome == "unknown"
     assert "node 0 itself stood still for 15 s" in judged.reason

@@ -46,7 +46,7 @@ def test_a_name_that_would_be_a_command_is_in_no_line_to_paste() -> None:
 
 
 def test_the_verdict_says_why_silent_nodes_are_not_named() -> None:
-    unheard = Unheard(("node02", "node03", "node04"))
+    unheard = Unheard(("node02", "node03", "node04"), "most")
     report = isolate_report(undecided=unheard.hosts, unheard=unheard)
     assert report.verdict.exit_code == UNKNOWN
     assert "the tests were cut short: node[02-04] fell silent: most nodes" in report.verdict.reasons[0]
