@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import culprits
 from ncclcheck.bench.nodes.kernel_answers import KernelAnswers
-from ncclcheck.bench.silence import Network
 from ncclcheck.bench.nodes.word_times import WordTimes
+from ncclcheck.bench.silence import Network
 from ncclcheck.bench.watch import (
     AT_THE_END,
     DEADLINES,
