@@ -78,9 +78,8 @@ class Reach(Struct, frozen=True):
 
 def read_reach(snapshot: Snapshot) -> Fact[Reach]:
     """Return the probes of the snapshot; Missing where they cannot prove reach between all nodes of the job."""
-    if snapshot.lost_first_node is not None:
-        lost = snapshot.lost_first_node
-        return Missing("absent", f"{lost.told}, and with it what the connection tests found")
+    if snapshot.viewpoint == "one-node" and snapshot.lost_run:
+        return Missing("absent", f"{snapshot.lost_run}, and with it what the connection tests found")
     if snapshot.viewpoint == "one-node":
         return Missing("absent", "the nodes did not meet, so the connections between them were not tested")
     if snapshot.silent:

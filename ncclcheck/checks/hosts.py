@@ -49,8 +49,7 @@ def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
     if snapshot.silent:
         yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
     elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:
-        lost = snapshot.lost_first_node
-        yield NotKnown("this node did not meet the others" if lost is None else lost.told)
+        yield NotKnown(snapshot.lost_run or "this node did not meet the others")
 
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:

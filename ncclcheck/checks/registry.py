@@ -195,8 +195,7 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
     if 0 < (size := job_size(snapshot)) < definition.nodes:
         return "not_applicable", f"needs {definition.nodes} nodes, this job has {size}", ()
     if definition.met and snapshot.viewpoint == "one-node":
-        lost = snapshot.lost_first_node
-        return "unknown", "the nodes did not meet" if lost is None else lost.told, ()
+        return "unknown", snapshot.lost_run or "the nodes did not meet", ()
     try:
         answers = _answers(definition, snapshot)
     except Exception as error:  # a bug in one check must not take the others' answers away

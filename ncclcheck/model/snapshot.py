@@ -303,9 +303,14 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     bench_demands: BenchDemands = BenchDemands()
     authentication: Authentication = Authentication()
     contested: tuple[Contested, ...] = ()
-    store_lost: str = ""  # why node 0 could not hear the others any more, and since which step
+    store_lost: str = ""  # why node 0, or this one, could not hear the others any more, and since which step
     lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
+
+    @property
+    def lost_run(self) -> str:
+        """Return how a node that had met the others lost them, as a sentence; empty where it did not."""
+        return self.store_lost if self.lost_first_node is None else self.lost_first_node.told
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

@@ -138,7 +138,7 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
-    if snapshot.lost_first_node is not None:
+    if snapshot.viewpoint == "one-node" and snapshot.lost_run:
         return  # what was measured is lost with it
     if command in ("bench", "run"):
         yield from _bench_not_done(snapshot.bench)
@@ -153,10 +153,8 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
 
 
 def _not_met(snapshot: Snapshot) -> Iterator[str]:
-    if snapshot.lost_first_node is not None:
-        yield snapshot.lost_first_node.told
-    elif snapshot.store_lost:
-        yield snapshot.store_lost
+    if snapshot.lost_run:
+        yield snapshot.lost_run
     elif snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
         seen_from = snapshot.nodes[0].host if snapshot.nodes else "this node"
         yield f"{seen_from} did not meet the other nodes"

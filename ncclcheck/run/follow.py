@@ -22,19 +22,19 @@ from ncclcheck.run.steps.late import LONGEST_REASON, MOST_TOLD, OrdersRefused
 from ncclcheck.run.steps.reach import ReachOrder
 from ncclcheck.run.steps.sequence import read_order, step_of
 
-_AT_FIRST = "while the nodes joined"
+AT_FIRST = "while the nodes joined"
 
 
 class Lost(Struct, frozen=True):
     """Why node 0 was lost, and when: "during the benchmark"."""
 
     why: Missing
-    when: str = _AT_FIRST
+    when: str = AT_FIRST
 
 
 def follow(participant: Participant) -> Finish | Lost:
     """Follow all orders; return the verdict, or how node 0 was lost. A further rank waits, but for its worker."""
-    reader, when = OrderReader(participant), _AT_FIRST
+    reader, when = OrderReader(participant), AT_FIRST
     while True:
         received = reader.next(participant.context.deadline)
         if isinstance(received, Missing):

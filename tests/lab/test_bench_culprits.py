@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -13,7 +15,7 @@ from tests.lab import faults
 from tests.lab.launched import run, start, told
 from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab
-from tests.lab.test_bench_on_nodes import measuring, worker_of
+from tests.lab.test_bench_on_nodes import LONG, measuring, worker_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.alone]
 LabOf = Callable[..., Lab]
@@ -57,3 +59,21 @@ def test_a_rank_whose_core_is_taken_is_named(lab: LabOf) -> None:
     assert [finding["hosts"] for finding in findings] == [["node3"]], findings
     assert "core" in findings[0]["summary"]
     assert {outcome.code for outcome in outcomes.values()} == {0}
+
+
+@pytest.mark.parametrize("pause_s", [3.0, pytest.param(5.0, marks=pytest.mark.further)])
+def test_a_node_that_dies_while_node_0_stands_still_is_named_and_not_its_victims(
+    lab: LabOf, pause_s: float
+) -> None:
+    three = lab(3)
+    running = start(three, *LONG)
+    measuring(three, running)
+    for pid in three["node3"].processes():
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    running["node1"].signal(signal.SIGSTOP)
+    time.sleep(pause_s)
+    running["node1"].signal(signal.SIGCONT)
+    outcome = told(three, {name: running[name] for name in ("node1", "node2")}, 90)["node1"]
+    assert [finding["hosts"] for finding in outcome.findings("bench-hang")] == [["node3"]], outcome.last_line
+    assert outcome.code == 4

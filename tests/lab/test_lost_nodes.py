@@ -106,6 +106,30 @@ def test_a_folder_that_hangs_on_node_0_in_the_middle_accuses_no_other_node(lab: 
         assert outcomes[name].finding("node-silent")["hosts"] == ["node1"]
 
 
+@pytest.mark.parametrize("command", ["preflight", pytest.param("bench", marks=pytest.mark.further)])
+def test_a_node_whose_own_folder_hangs_says_that_and_does_not_accuse_node_0(lab: LabOf, command: str) -> None:
+    three = lab(3)
+    folder = three.folder / "shared"
+    folder.mkdir()
+    words = LONG if command == "bench" else ("preflight", "--timeout", "60")
+    running = start(three, *words, "--meet-in", str(folder))
+    if command == "bench":
+        measuring(three, running)
+    else:
+        running["node1"].wait_for("nodes reported", 60)
+    (helper,) = [pid for pid, line in three["node2"].processes().items() if HELPER in line]
+    os.kill(helper, signal.SIGSTOP)
+    outcomes = told(three, running, 90)
+    second = outcomes["node2"]
+    assert second.code == 1, str(second.finished)
+    assert second.finding("meeting-place")["hosts"] == ["node2"]
+    assert "its mount hangs" in second.finding("meeting-place")["summary"]
+    assert not second.findings("node-silent")
+    assert "did not meet" not in second.finished.stdout
+    for name in ("node1", "node3"):
+        assert accused(outcomes[name]) <= {"node2"}
+
+
 def wait_until(is_so: Callable[[], bool], timeout_s: float = 30) -> None:
     """Return once it is so."""
     deadline = time.monotonic() + timeout_s

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import culprits
 from ncclcheck.bench.nodes.kernel_answers import KernelAnswers
+from ncclcheck.bench.nodes.word_times import WordTimes
 from ncclcheck.bench.silence import Network
 from ncclcheck.bench.watch import (
     AT_THE_END,
@@ -40,7 +41,7 @@ from ncclcheck.model.codec import decode, decode_fact
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.timeouts import LONGEST_GAP_S, WORKERS_POLL_S
+from ncclcheck.timeouts import WORKERS_POLL_S
 
 T = TypeVar("T")
 NOTHING = Snapshot(nodes=())
@@ -63,11 +64,7 @@ class Watched(Struct, frozen=True):
 
 
 class BenchWatch:
-    """What is known of a running benchmark. State: each node's last message and when it came.
-
-    Its clock stands still while this process does not look: where a machine, or node 0 alone, was stopped or had no
-    core for a while, that is no silence of the other nodes.
-    """
+    """What is known of a running benchmark. State: each node's last message and when it came."""
 
     def __init__(
         self,
@@ -83,8 +80,8 @@ class BenchWatch:
         self._kernels = KernelAnswers(
             {host: address for host, (_, address) in watched.network.binding.items()}
         )
-        self._last: dict[int, tuple[BenchState, float]] = {}  # when: by `_watched_s`
-        self._watched_s, self._looked_at = 0.0, time.monotonic()
+        self._last: dict[int, BenchState] = {}
+        self._times = WordTimes(time.monotonic())
         self._undead: tuple[str, ...] = ()
         self._unsaid = ""
         self._points: tuple[Point, ...] = ()
@@ -125,14 +122,15 @@ class BenchWatch:
 
     def look(self, deadlines: Deadlines | None = None) -> tuple[RankFailure, ...]:
         """Read what the nodes say now, and return the ranks that failed by now."""
-        now = time.monotonic()
-        self._watched_s += min(now - self._looked_at, LONGEST_GAP_S)
-        self._looked_at = now
+        self._times.look(time.monotonic())
         self._read()
         hosts, unheard_s = self._order.hosts, self._unheard_s()
         if all_done(self.states(), self._order.world_size):
             return ()
         limits = deadlines or self._deadlines
+        # A broken connection accuses nobody before all nodes have spoken after it, also those not heard in a pause
+        last_word_s = max(map(self._times.unsaid_s, self._hosts), default=0.0)
+        limits = replace(limits, settle_s=max(limits.settle_s, last_word_s))
         known = self._interrupted() or self._lost_processes(limits)
         silent = [host for host in hosts[1:] if host != hosts[0] and unheard_s[host] >= limits.quiet_s]
         network = Network(self._addresses, self._kernels.look(silent))
@@ -140,7 +138,7 @@ class BenchWatch:
 
     def speaking(self) -> list[int]:
         """Return the tickets of the nodes that still answer: they can be waited for."""
-        return [ticket for ticket in self._hosts if self._silence_s(ticket) < DEADLINES.quiet_s]
+        return [ticket for ticket in self._hosts if self._times.silence_s(ticket) < DEADLINES.quiet_s]
 
     def stop(self) -> None:
         """Tell the nodes to end these workers."""
@@ -188,7 +186,7 @@ class BenchWatch:
         silent = {
             ticket: silence_s
             for ticket in self._hosts
-            if (silence_s := self._silence_s(ticket))
+            if (silence_s := self._times.silence_s(ticket))
             >= (limits.lost_s if ticket in self._last else limits.first_word_s)
         }
         speaking = {host for ticket, host in self._hosts.items() if ticket not in silent}
@@ -204,7 +202,7 @@ class BenchWatch:
         return range(first, first + self._order.count.get(str(ticket), 0))
 
     def _left(self, ticket: int) -> Left:
-        return self._last[ticket][0].left if ticket in self._last else ""
+        return self._last[ticket].left if ticket in self._last else ""
 
     def over(self, deadline: Deadline) -> str:
         """Return why the wait has to end though no rank failed; empty while there is time."""
@@ -232,14 +230,15 @@ class BenchWatch:
                 self._complain(f"a word of {host} about its workers was refused: {error}")
                 continue
             known = self._last.get(ticket)
-            if known is None or message.sequence != known[0].sequence:
-                self._last[ticket] = (self._with_last_states(message, known), self._watched_s)
+            if known is None or message.sequence != known.sequence:
+                self._last[ticket] = self._with_last_states(message, known)
+                self._times.hear(ticket)
                 self._read_points(message.points)
 
     @staticmethod
-    def _with_last_states(message: BenchState, known: tuple[BenchState, float] | None) -> BenchState:
+    def _with_last_states(message: BenchState, known: BenchState | None) -> BenchState:
         """Keep the last states of a node that left: it says no more where its ranks are."""
-        return replace(message, states=known[0].states) if message.left and known else message
+        return replace(message, states=known.states) if message.left and known else message
 
     def _read_points(self, count: int) -> None:
         while (known := len(self._points) + len(self._refused)) < count:
@@ -297,17 +296,14 @@ class BenchWatch:
 
     def states(self) -> list[RankState]:
         """Return where every rank was when its node last spoke."""
-        return [state for message, _ in self._last.values() for state in message.states]
+        return [state for message in self._last.values() for state in message.states]
 
     def _unheard_s(self) -> Mapping[str, float]:
         """Return how long each host's most silent process has been silent."""
         unheard_s = dict.fromkeys(self._hosts.values(), 0.0)
         for ticket, host in self._hosts.items():
-            unheard_s[host] = max(unheard_s[host], self._silence_s(ticket))
+            unheard_s[host] = max(unheard_s[host], self._times.silence_s(ticket))
         return unheard_s
-
-    def _silence_s(self, ticket: int) -> float:
-        return self._watched_s - (self._last[ticket][1] if ticket in self._last else 0.0)
 
     def with_logs(self, result: BenchResult) -> BenchResult:
         """Return the result with what the nodes read in their workers' NCCL logs, and saw of them, at their end."""

@@ -134,8 +134,7 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
     if mute:
         yield NotKnown("did not report", mute)
     if snapshot.viewpoint == "one-node" and not snapshot.silent:
-        lost = snapshot.lost_first_node
-        why = "it did not join the others" if lost is None else lost.told
+        why = snapshot.lost_run or "it did not join the others"
         yield NotKnown(f"only this node's own attempt is known: {why}")
     if not snapshot.nodes and not snapshot.silent:
         yield NotKnown("no node reported")

@@ -27,6 +27,7 @@ _MOST_OTHERS = 64
 _MARK_BYTES = 256
 _HERE, _FIRST = "here", "here-first"  # the marks of all nodes, and that of node 0
 _ALIVE = ".alive"
+FIRST_IS_SILENT = "node 0 gave no sign of life"  # the folder itself answers
 
 
 class FolderView(Struct, frozen=True, forbid_unknown_fields=True):
@@ -111,7 +112,7 @@ class RunFolder:
         if beat != self._beat[0]:
             self._beat = beat, now
         elif now - self._beat[1] > seconds:
-            text = f"node 0 gave no sign of life for {seconds:.0f} s"
+            text = f"{FIRST_IS_SILENT} for {seconds:.0f} s"
             raise OSError(errno.ETIMEDOUT, text, str(self.path))
 
 

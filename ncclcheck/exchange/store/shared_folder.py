@@ -17,7 +17,7 @@ from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.pipe import Pipe
-from ncclcheck.exchange.store.run_folder import FolderView
+from ncclcheck.exchange.store.run_folder import FIRST_IS_SILENT, FolderView
 from ncclcheck.facts.bounded_call import missing_for
 from ncclcheck.facts.child import end_child, surviving_command
 from ncclcheck.model.codec import decode
@@ -78,13 +78,23 @@ class FolderClient:
             return Missing("error", "no pipe to the child process")
         answer = self._store.ask(self._pipe.look)
         if isinstance(answer, Missing):
-            text = f"{self.place.folder} did not answer within {timeouts.STORE_CALL_S:.0f} s: its mount hangs"
-            return Missing("timeout", text) if answer.missing == "timeout" else answer
+            return self._in_words(answer)
         try:
             self.last = decode(answer, FolderView, limit_bytes=_LOOK_BYTES)
         except DecodeError as error:
             return Missing("error", str(error))
         return self.last
+
+    def lost(self) -> Missing | None:
+        """Return why the folder cannot be used any more; None where it can, also if node 0 is silent in it."""
+        why = None if self._store is None else self._store.lost
+        return None if why is None or FIRST_IS_SILENT in why.detail else self._in_words(why)
+
+    def _in_words(self, why: Missing) -> Missing:
+        if why.missing != "timeout":
+            return why
+        text = f"{self.place.folder} did not answer within {timeouts.STORE_CALL_S:.0f} s: its mount hangs"
+        return Missing("timeout", text)
 
     def open(self, deadline: Deadline) -> Store | Missing:
         """Return the run's store as soon as node 0 is found; Missing "absent" at the deadline, or why not at all."""

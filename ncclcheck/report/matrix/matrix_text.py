@@ -99,8 +99,10 @@ def _rails(matrix: FabricMatrix) -> Iterator[Line]:
 
 
 def leaf_order(matrix: FabricMatrix) -> list[str]:
-    """Return the hosts leaf by leaf, then those in no leaf, then those that were lost."""
-    return list(dict.fromkeys([*matrix.order, *matrix.apart, *(node.host for node in matrix.nodes)]))
+    """Return the hosts leaf by leaf, then those in no leaf, those that were lost, and others that have a cell."""
+    ends = {host for cell in matrix.cells for host in (cell.from_host, cell.to_host)}
+    known = dict.fromkeys([*matrix.order, *matrix.apart, *(node.host for node in matrix.nodes)])
+    return [*known, *sorted(ends - known.keys())]
 
 
 def _map(matrix: FabricMatrix) -> Iterator[Line]:

@@ -13,7 +13,7 @@ from ncclcheck.report.text.page import Line, Span, line
 _OF_HOST = re.compile(r"(?P<section>\w+ of )?(?P<hosts>\S+): (?P<why>.*)", re.DOTALL)
 _MOST_PARTS = 4
 _MOST_NAMED = 8  # checks that could not tell for one and the same reason
-_LOST = re.compile(r"node 0( \(.*\))? was lost (while|during|after) .*")
+_LOST = re.compile(r"(node 0( \(.*\))? was lost|\S+ lost the folder of --meet-in) (while|during|after) .*")
 _NOBODY = "no node reported"
 # In the words of checks/hosts.py, checks/launch/_master.py, checks/registry.py and model/snapshot.py.
 _EXPLAINED = (
@@ -23,6 +23,7 @@ _EXPLAINED = (
     "was lost while the nodes joined",
     "was lost during",
     "was lost after",
+    "lost the folder of --meet-in",
     "this node failed to reach node 0 at an earlier stage",
     "no probes were made",
 )

@@ -36,13 +36,17 @@ from ncclcheck.timeouts import KNOWN_STORE_ANSWERS_S, MASTER_DOWN_S, MASTER_UP_S
 
 def as_relayed_participant(
     context: Context, prepared: Future[LocalNode], store: Store, state: RunState
-) -> None:
-    """Take part; afterwards the coordinator's verdict is in `state`, or what this node saw by itself."""
+) -> MasterPath:
+    """Take part; afterwards the coordinator's verdict is in `state`, or what this node saw by itself.
+
+    Return this node's path to the master, as it was before anything was lost.
+    """
     state.prints = False
     nonce = store.wait(keys.SERVING, context.join_deadline())
     if isinstance(nonce, Missing):
-        state.snapshot = alone(context, prepared, _nowhere(context, nonce.detail))
-        return
+        nowhere = _nowhere(context, nonce.detail)
+        state.snapshot = alone(context, prepared, nowhere)
+        return nowhere
     find_key(store, context.trust)
     way, at_master = path_to_master(context, store, nonce)
     is_first = context.launch.node_rank == 0
@@ -51,19 +55,20 @@ def as_relayed_participant(
     local = local_node(context, prepared)
     if isinstance(participant, Missing):
         state.snapshot = lost(context, prepared, way, Lost(participant))
-        return
+        return way
     participant = replace(participant, local=local, ranks_store=at_master if is_first else None)
     first_host = host_of_first(store)
     report_facts(participant, way)
     verdict = follow(participant)
     if isinstance(verdict, Lost):
         state.snapshot = lost(context, prepared, way, verdict, first_host)
-        return
+        return way
     state.verdict = verdict
     state.snapshot = alone(context, prepared, way)
     leave(participant, state, reads=context.options.wants_documents)
     if at_master is not None and not is_first:
         state.until_free = partial(until_gone, context, at_master)
+    return way
 
 
 def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:

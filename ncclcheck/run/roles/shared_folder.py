@@ -28,6 +28,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import MeetingOutcome, MeetingView, Snapshot
 from ncclcheck.run.context import Context
+from ncclcheck.run.follow import AT_FIRST
 from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import search_of
@@ -197,9 +198,11 @@ def _as_participant(meeting: _Meeting) -> None:
     context, directory, state, prepared = meeting.context, meeting.directory, meeting.state, meeting.prepared
     found = _search(meeting)
     if not isinstance(found, tuple):
-        as_relayed_participant(context, prepared, found, state)
+        way = as_relayed_participant(context, prepared, found, state)
         # The report that node 0 prints is everybody's; a node that lost it on the way prints its own.
         state.prints = state.verdict is None
+        if state.verdict is None and (why := directory.lost()) is not None:
+            _lost_folder(meeting, way, why)
         return
     why, tcp = found
     reached = tcp.result() if tcp is not None and tcp.done() and tcp.exception() is None else None
@@ -221,6 +224,19 @@ def _as_participant(meeting: _Meeting) -> None:
     elif reached.way.outcome != "lost":
         reached = _Reached(give_up(reached.way, search_of(context)))
     state.snapshot = replace(alone(context, prepared, reached.way), meetings=(view,))
+
+
+def _lost_folder(meeting: _Meeting, way: MasterPath, why: Missing) -> None:
+    """Blame this node's own folder, not node 0, and tell node 0 of it where TCP reaches it."""
+    context, state = meeting.context, meeting.state
+    view = meeting.view("unusable", time.monotonic() - meeting.began, why.detail)
+    first = state.snapshot.lost_first_node
+    when = AT_FIRST if first is None else first.when
+    for store in state.stores:
+        store.set_document(keys.meeting_view(context.launch.node_rank), encode(view))
+    seen = alone(context, meeting.prepared, way)
+    told = f"{context.host} lost the folder of --meet-in {when}: {why.detail}"
+    state.snapshot = replace(seen, meetings=(view,), store_lost=told)
 
 
 def _search(meeting: _Meeting) -> Store | tuple[Missing, Future[_Reached] | None]:

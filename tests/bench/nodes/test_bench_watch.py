@@ -69,6 +69,26 @@ def test_pause_of_node_0_does_not_make_other_ranks_silent(store: Store) -> None:
     assert watched_run.until(Deadline(30)).failures != ()
 
 
+def test_a_pause_of_node_0_lets_no_victim_of_a_dead_node_be_accused(store: Store) -> None:
+    """node02 died while node 0 stood still, and node01 says since when it has lost it: before node02 spoke again."""
+    say_words(store, word(rank(0, **BUSY)), word(rank(1, **BUSY)))
+    at = watch(store, deadlines=replace(DEADLINES, settle_s=0.2, lost_s=2.0))
+    assert at.look() == ()
+    threading.Event().wait(1.5)
+    echo = {"error_kind": "communication", "error": "Connection closed by peer", "ended_s": 1.2}
+    say_words(store, word(rank(0, **BUSY, **echo), sequence=2), word(rank(1, **BUSY), sequence=2))
+    assert at.look() == (), "the last word of node02 may be from before its death"
+    for _ in range(8):
+        threading.Event().wait(0.1)
+        assert at.look() == ()
+    echo["ended_s"] = 2.0
+    say_words(store, word(rank(0, **BUSY, **echo), sequence=3), word(rank(1, **BUSY), sequence=2))
+    assert at.look() == ()
+    say_words(store, word(rank(0, **BUSY, **echo), sequence=3), word(rank(1, **BUSY), sequence=3))
+    (failure,) = at.look()
+    assert (failure.host, failure.state) == ("node01", "error"), "node02 lives, and says nothing is wrong"
+
+
 def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), b'{"schema_version":"9"}')
     said: list[str] = []

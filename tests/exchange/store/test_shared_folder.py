@@ -78,6 +78,27 @@ def test_what_it_left_is_removed_though_its_node_was_killed(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_hangs_is_told_from_a_node_0_that_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ncclcheck.timeouts.STORE_CALL_S", 0.5)
+    first, second = of_rank(0, tmp_path), of_rank(1, tmp_path)
+    try:
+        assert not isinstance(first.open(Deadline(10)), Missing)
+        there = second.open(Deadline(10))
+        assert not isinstance(there, Missing)
+        assert second.lost() is None
+        assert not isinstance(second._process, Missing)
+        os.kill(second._process.pid, signal.SIGSTOP)
+        assert isinstance(there.get("serving"), Missing)
+        lost = second.lost()
+        assert lost is not None
+        assert lost.detail == f"{tmp_path} did not answer within 0 s: its mount hangs"
+    finally:
+        second.close()
+        first.close()
+
+
 def test_the_digest_is_that_of_the_job() -> None:
     of_job = job_folder("/shared", launch(0, 2), "node01").digest
     assert job_folder("/shared", launch(1, 2), "node02").digest == of_job

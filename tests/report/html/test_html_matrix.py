@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.report.html.html import to_html
 from ncclcheck.report.html.html_matrix import CELL, heat_map, point_map
+from ncclcheck.report.matrix.matrix_text import leaf_order
 from tests.matrix_builders import fabric, many_hosts, matrix_report, two_leaves
 from tests.report.html.png_reader import rows_of
 
@@ -18,6 +20,16 @@ def test_a_cell_for_each_path_in_the_order_of_the_leaves() -> None:
     assert {cell.fill for cell in found.cells} == {"hsl(130 60% 50%)", "hsl(32 60% 50%)"}
     page = to_html(matrix_report(two_leaves()))
     assert "node01 to node03: 2.5 Gbit/s" in page
+
+
+@pytest.mark.parametrize("others", [(), tuple(f"n{number}" for number in range(65))])
+def test_a_host_that_only_a_cell_names_has_a_row_too(others: tuple[str, ...]) -> None:
+    known = two_leaves()
+    cells = (*known.cells, replace(known.cells[3], to_host="zzz"))
+    found = replace(known, cells=cells, order=(*known.order, *others))
+    assert leaf_order(found)[-1] == "zzz"
+    page = to_html(matrix_report(found))
+    assert ("node02 to zzz" in page) is not bool(others), "more than 64 nodes have points"
 
 
 def test_without_a_usual_rate_a_cell_has_no_part_of_it() -> None:
