@@ -121,7 +121,7 @@ def _of_newest(place: FolderPlace) -> list[_Fault]:
     newest = place.rivals[0]
     if newest.complete is not False:
         return []
-    where = path if newest.name == "." else f"{path}/{newest.name}"
+    where = path if newest.name == "." else newest.name if "/" in newest.name else f"{path}/{newest.name}"
     text = f"the checkpoint {where} is incomplete: {words(newest)}{_instead(place)}"
     severity: Severity = "warning" if place.newest_complete else "error"
     return [_Fault(severity, text, words(newest), _remove_fix(place, newest))]

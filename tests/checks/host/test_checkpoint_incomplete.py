@@ -147,3 +147,9 @@ def test_a_path_is_said_once() -> None:
     gone = CheckpointFolder("/no/such", Missing("absent", "/no/such: No such file or directory"))
     outcome = run("checkpoint-incomplete", with_facts(cluster(1), "node01", checkpoints=(gone,)))
     assert outcome.reason.count("/no/such") == 1
+
+
+def test_one_elsewhere_is_said_with_its_path() -> None:
+    found = finding("checkpoint-incomplete", seen(replace(TORN, name="/other/step_30"), WHOLE))
+    assert "the checkpoint /other/step_30 is incomplete" in found.summary
+    assert found.fixes[0].commands == ()
