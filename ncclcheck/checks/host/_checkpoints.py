@@ -141,7 +141,7 @@ def undecided(place: FolderPlace) -> Iterator[NotKnown]:
     if place.folder.cut:
         yield NotKnown(f"whether {path} has a newer checkpoint: {place.folder.cut}", hosts)
     count = place.folder.unknown + place.folder.older
-    if count and not place.checkpoints:
+    if count and not (place.checkpoints or place.folder.cut):
         yield NotKnown(f"{path}: nothing in it is a checkpoint of a known kind ({count} entries)", hosts)
 
 

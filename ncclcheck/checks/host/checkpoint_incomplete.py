@@ -121,7 +121,7 @@ def _of_newest(place: FolderPlace) -> list[_Fault]:
     newest = place.rivals[0]
     if newest.complete is not False:
         return []
-    where = path if newest.name == "." else f"{path}/{newest.name}"
+    where = path if newest.name == "." else newest.name if "/" in newest.name else f"{path}/{newest.name}"
     text = f"the checkpoint {where} is incomplete: {words(newest)}{_instead(place)}"
     severity: Severity = "warning" if place.newest_complete else "error"
     return [_Fault(severity, text, words(newest), _remove_fix(place, newest))]
@@ -153,8 +153,10 @@ def _unnamed(place: FolderPlace) -> list[_Fault]:
 
 def _instead(place: FolderPlace) -> str:
     best = place.newest_complete
-    if best is not None:
+    if best is not None and _is_ordered(place):
         return f"; the newest complete one is {best.name}"
+    if best is not None:
+        return f"; {best.name} beside it is complete"
     older = place.folder.older
     unseen = f", and {older} older ones were not looked at" if older else ""
     return "; none of those that were looked at is complete" + unseen if len(place.rivals) > 1 else unseen
@@ -175,6 +177,8 @@ def _remove_fix(place: FolderPlace, newest: Checkpoint) -> Fix:
     best = place.newest_complete
     if best is None:
         return _restore(place)
+    if not _is_ordered(place):
+        return Fix(f"restore it from a copy, or resume from {best.name} if that is a checkpoint of its own")
     torn = [found for found in place.rivals[: place.rivals.index(best)] if found.complete is False]
     if not all(is_attempt(found.name) and found.step is not None for found in (best, newest)):
         return Fix(f"resume from {best.name} by its name")
@@ -184,6 +188,11 @@ def _remove_fix(place: FolderPlace, newest: Checkpoint) -> Fix:
         f"resume from {best.name}, and move what is incomplete away so that nothing picks it",
         tuple(shlex.join(("mv", f"{path}/{name}", f"{path}/{ASIDE}{name}")) for name in moved[:_MOVED]),
     )
+
+
+def _is_ordered(place: FolderPlace) -> bool:
+    """Return whether a name or a pointer says which checkpoint is the newest; else they may be parts of one."""
+    return place.pointer is not None or any(is_attempt(found.name) for found in place.rivals)
 
 
 def _restore(place: FolderPlace) -> Fix:

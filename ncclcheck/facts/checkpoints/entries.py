@@ -24,6 +24,7 @@ from ncclcheck.model.job.checkpoint_names import (
 
 MOST_ENTRIES = 1_000_000
 _STATE = ("trainer_state.json", "rng_state", "random_states")  # of the Trainer, and of Accelerate
+_INDEX_OF_PARTS = "model_index.json"  # of diffusers, which has a folder for each model
 _PART_BESIDE_STATE = "global_step"
 # A .bin is a checkpoint only with what is beside it
 _SINGLE_FILES = tuple(end for end in SAVED if end != ".bin")
@@ -61,6 +62,7 @@ class Entries(Struct, frozen=True):
 
     candidates: tuple[Candidate, ...]
     pointed: tuple[Pointed, ...]
+    folders: frozenset[str]  # the names of all folders in it, and of links to folders
     has_parts: bool
     has_state: bool
     cut: str = ""
@@ -78,6 +80,7 @@ def entries_of(path: Path, until: float) -> Entries:
     """List the folder within the time. Raises OSError."""
     candidates: list[Candidate] = []
     pointed: list[Pointed] = []
+    folders: set[str] = set()
     has_parts = has_state = False
     cut = ""
     with os.scandir(path) as listing:
@@ -91,10 +94,21 @@ def entries_of(path: Path, until: float) -> Entries:
                 pointed.append(of_file(Path(entry.path)))
             elif (candidate := _candidate(path, entry)) is not None:
                 candidates.append(candidate)
-            has_parts = has_parts or is_part(entry.name)
+            if _is_folder(entry):
+                folders.add(entry.name)
+            has_parts = has_parts or is_part(entry.name) or entry.name == _INDEX_OF_PARTS
             has_state = has_state or entry.name.startswith(_STATE)
     pointed.sort(key=lambda found: found.pointer.file)
-    return Entries(tuple(_by_rank(path, candidates)), tuple(pointed), has_parts, has_state, cut)
+    return Entries(
+        tuple(_by_rank(path, candidates)), tuple(pointed), frozenset(folders), has_parts, has_state, cut
+    )
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:

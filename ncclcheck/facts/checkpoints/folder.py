@@ -24,11 +24,15 @@ _OWN = "."
 
 
 class _Looked(Struct, frozen=True):
-    """What was found; `rest`: how many candidates are no checkpoints, `older`: how many were not looked into."""
+    """What was found; `rest`: how many candidates are no checkpoints, `older`: how many were not looked into.
+
+    `cut`: why newer ones were not looked into.
+    """
 
     found: list[tuple[Candidate, Checkpoint]]
     rest: int
     older: int
+    cut: str
 
 
 def read_folder(path: Path, until: float) -> CheckpointFolder:
@@ -54,25 +58,24 @@ def read_folder(path: Path, until: float) -> CheckpointFolder:
         tuple(pointed.pointer for pointed in entries.pointed),
         looked.older,
         looked.rest,
-        entries.cut,
+        entries.cut or looked.cut,
     )
 
 
 def _own(path: Path, entries: Entries, until: float) -> Checkpoint | None:
     """Return the checkpoint that the folder itself is: all below it, but for other checkpoints."""
-    others = (
-        [candidate for candidate in entries.candidates if not is_part(candidate.name)]
-        if entries.attempts
-        else []
-    )
+    others = {
+        name
+        for found in entries.candidates
+        if not is_part(found.name)
+        for name in found.members or (found.name,)
+    }
+    others |= {name for name in entries.folders if not is_part(name)}
     try:
-        files = files_of(
-            path, until, without={name for other in others for name in other.members or (other.name,)}
-        )
-        top = replace(files, sizes={name: size for name, size in files.sizes.items() if "/" not in name})
+        top = files_of(path, until, without=entries.folders | (others if entries.attempts else set()))
         if not rules_say(top) and (entries.attempts or not entries.has_parts):
             return None
-        return judged(_OWN, files)
+        return judged(_OWN, files_of(path, until, without=others if entries.attempts else ()))
     except OSError as error:
         return unreadable(_OWN, missing_for(error, readable(str(path))))
 
@@ -108,4 +111,8 @@ def _look(candidates: Iterable[Candidate], pointed: Collection[str], until: floa
     shapes = {shape(candidate.name) for candidate, _ in found}
     alike = [(candidate, begun) for candidate, begun in undecided if shape(candidate.name) in shapes]
     found = sorted((*found, *alike), key=lambda pair: pair[0].rank, reverse=True)
-    return _Looked(found, len(undecided) - len(alike), len(todo) - looked)
+    unseen = todo[looked:]
+    newest = max((candidate.rank for candidate in todo[:looked]), default=None)
+    is_cut = any(newest is None or candidate.rank > newest for candidate in unseen)
+    cut = f"{len(unseen)} of its entries were not looked into in the time for it" if is_cut else ""
+    return _Looked(found, len(undecided) - len(alike), len(unseen), cut)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.file_ends import SHARD, ends_of
 from ncclcheck.facts.checkpoints.kinds.all_kinds import all_rules
@@ -51,7 +52,7 @@ def attempt(name: str, files: Files) -> Checkpoint:
         damaged.append("it holds no files")
     elif files.sizes:
         unknown = unknown or untold(f"nothing in it is of a known kind ({len(files.sizes)} files)")
-    return _checkpoint(name, files, [], _Faults([], damaged, unknown))
+    return replace(_checkpoint(name, files, [], _Faults([], damaged, unknown)), formats=())
 
 
 def unreadable(name: str, why: Missing) -> Checkpoint:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ncclcheck.model.fact import Missing
 
 MOST_FILES = 50_000  # and folders, of one checkpoint
-_DEPTH = 32
+DEPTH = 32
 
 
 class Files(Struct, frozen=True):
@@ -77,8 +77,8 @@ def files_of(place: Path, until: float, without: Collection[str] = ()) -> Files:
             sizes[name], times[name] = found.st_size, found.st_mtime
         elif S_ISDIR(found.st_mode) and _identity(found) not in folder.above:
             below = _Folder(f"{name}/", (*folder.above, _identity(found)))
-            if len(below.above) > _DEPTH:
-                cut = Missing("unsupported", f"folders of more than {_DEPTH} levels were not listed")
+            if len(below.above) > DEPTH:
+                cut = Missing("unsupported", f"folders of more than {DEPTH} levels were not listed")
             elif entry.is_symlink():
                 todo.appendleft(below)
             else:

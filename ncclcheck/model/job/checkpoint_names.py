@@ -46,7 +46,7 @@ def step_of(name: str) -> int | None:
     `global_step100`, `epoch=3-step=1000.ckpt`, `epoch=10-val_loss=0.25.ckpt`, `model_12.pt`. Of several numbers nobody
     knows which one counts: then time decides.
     """
-    plain = _VERSION.sub("", name)
+    plain = _VERSION.sub("", _last(name))
     for pattern in (_STEP, _EPOCH):
         if found := pattern.findall(plain):
             return int(found[-1])
@@ -61,13 +61,14 @@ def step_of(name: str) -> int | None:
 
 def is_last(name: str) -> bool:
     """Return whether the name says that a job resumes from it, whatever others there are."""
-    return _LAST.fullmatch(name) is not None
+    return _LAST.fullmatch(_last(name)) is not None
 
 
 def is_attempt(name: str) -> bool:
     """Return whether the name alone says that somebody began to write a checkpoint there."""
     return (
-        is_last(name) or _ATTEMPT.match(finished(name).removeprefix("tmp-").removeprefix("tmp_")) is not None
+        is_last(name)
+        or _ATTEMPT.match(finished(_last(name)).removeprefix("tmp-").removeprefix("tmp_")) is not None
     )
 
 
@@ -82,7 +83,7 @@ def is_part(name: str) -> bool:
 
 def is_beside_weights(name: str) -> bool:
     """Return whether it is state that goes with weights, but no weights."""
-    return name.rpartition("/")[2].startswith(_BESIDE)
+    return _last(name).startswith(_BESIDE)
 
 
 def is_aside(name: str) -> bool:
@@ -103,6 +104,11 @@ def is_unfinished(name: str) -> bool:
 def shape(name: str) -> str:
     """Return the name with all numbers alike: checkpoints of one job differ in nothing else."""
     return _NUMBER.sub("0", name)
+
+
+def _last(name: str) -> str:
+    """Return the last part of a path, which is what a checkpoint elsewhere is called."""
+    return name.rpartition("/")[2]
 
 
 def _stem(name: str) -> str:

@@ -109,8 +109,11 @@ def test_a_folder_in_which_the_framework_finds_nothing_is_named() -> None:
 
 def test_what_may_be_a_part_of_a_whole_one_is_never_moved() -> None:
     parts = replace(TORN, name="optimizer_0", step=0), replace(WHOLE, name="pytorch_model_fsdp_0", step=0)
-    (fix,) = finding("checkpoint-incomplete", seen(*parts)).fixes
+    found = finding("checkpoint-incomplete", seen(*parts))
+    assert "pytorch_model_fsdp_0 beside it is complete" in found.summary
+    (fix,) = found.fixes
     assert fix.commands == ()
+    assert "if that is a checkpoint of its own" in fix.text
 
 
 def test_all_that_is_newer_and_incomplete_is_moved_at_once() -> None:
@@ -144,3 +147,9 @@ def test_a_path_is_said_once() -> None:
     gone = CheckpointFolder("/no/such", Missing("absent", "/no/such: No such file or directory"))
     outcome = run("checkpoint-incomplete", with_facts(cluster(1), "node01", checkpoints=(gone,)))
     assert outcome.reason.count("/no/such") == 1
+
+
+def test_one_elsewhere_is_said_with_its_path() -> None:
+    found = finding("checkpoint-incomplete", seen(replace(TORN, name="/other/step_30"), WHOLE))
+    assert "the checkpoint /other/step_30 is incomplete" in found.summary
+    assert found.fixes[0].commands == ()

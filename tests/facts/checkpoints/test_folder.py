@@ -271,3 +271,26 @@ def test_many_other_entries_hide_nothing(tmp_path: Path) -> None:
         (tmp_path / f"{number}.png").touch()
     written.save(tmp_path / "step-5.pt")
     assert newest(tmp_path).name == "step-5.pt"
+
+
+def test_a_folder_for_each_model_of_diffusers_is_a_part(tmp_path: Path) -> None:
+    (tmp_path / "model_index.json").write_text("{}")
+    for part in ("unet", "vae"):
+        written.save_sharded(tmp_path / part)
+    (tmp_path / "vae" / "model-00002-of-00003.safetensors").unlink()
+    assert [(found.name, found.complete) for found in some(read(tmp_path).checkpoints)] == [(".", False)]
+
+
+def test_where_the_time_was_over_before_the_newest_it_is_said(tmp_path: Path) -> None:
+    written.save_sharded(tmp_path / "step-1")
+    found = read_folder(tmp_path, time.monotonic() + 30)
+    assert found.cut == ""
+    assert read_folder(tmp_path, time.monotonic() - 1).cut
+
+
+def test_links_beside_checkpoints_are_not_followed(tmp_path: Path) -> None:
+    written.save_with_manifest(tmp_path / "step-1")
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "step-1" / "data").symlink_to("../outside")
+    (tmp_path / "data").symlink_to("outside")
+    assert [found.name for found in some(read(tmp_path).checkpoints)] == ["step-1"]

@@ -26,6 +26,7 @@ from ncclcheck.model.job.checkpoint_names import is_attempt, is_last, is_part, i
         ("model-2025-01-31.pt", None),
         ("llama-v1-7b.pt", None),
         ("100", 100),
+        ("/runs/step-9/other-7", 7),
         ("last.ckpt", None),
         ("release", None),
     ],
@@ -40,6 +41,7 @@ def test_the_step_in_a_name_else_its_epoch_else_its_only_number(name: str, step:
 def test_names_of_the_one_to_resume_from(name: str) -> None:
     assert is_last(name)
     assert is_attempt(name)
+    assert is_attempt(f"/elsewhere/{name}")
 
 
 @pytest.mark.parametrize("name", ["blast.pt", "last_layer.pt", "best.ckpt", "latest_universal"])

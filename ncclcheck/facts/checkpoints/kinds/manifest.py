@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.kinds.json_files import read_json
 from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, untold, with_unread
-from ncclcheck.facts.checkpoints.listing import Files
+from ncclcheck.facts.checkpoints.listing import DEPTH, Files
 from ncclcheck.facts.checkpoints.torch_zip import Unread
 from ncclcheck.model.fact import Missing
 
@@ -120,9 +120,10 @@ def _size(told: Any) -> int | None:
 def _needs(files: Files, listed: list[_Listed]) -> tuple[list[Need], Missing | None]:
     """Return what has to be there, and why that is not all: names of what is outside are not looked at."""
     folders = {str(parent) for name in files.sizes for parent in PurePosixPath(name).parents}
+    root = str(files.folder.absolute())
     needs, outside = [], None
     for file in listed:
-        name = _inside(files, file.name)
+        name = _inside(files, root, file.name)
         if name is None:
             outside = untold(f"{_MANIFEST} lists {file.name}, which is outside and not looked at")
         elif name not in folders or name in files.sizes:
@@ -130,14 +131,14 @@ def _needs(files: Files, listed: list[_Listed]) -> tuple[list[Need], Missing | N
     return needs, outside
 
 
-def _inside(files: Files, name: str) -> str | None:
+def _inside(files: Files, root: str, name: str) -> str | None:
     """Return the name relative to the folder, which may have been moved; None where it leads out of it."""
     plain = posixpath.normpath(name)
     if plain.startswith("/"):
-        parts = PurePosixPath(plain).parts[1:]
+        parts = plain.rsplit("/", DEPTH)[1:]
         tails = ("/".join(parts[place:]) for place in range(len(parts)))
-        here = posixpath.relpath(plain, str(files.folder.absolute()))
-        plain = next((tail for tail in tails if tail in files.sizes), here)
+        inside = plain.removeprefix(f"{root}/")
+        plain = next((tail for tail in tails if tail in files.sizes), ".." if inside == plain else inside)
     return None if plain.startswith("..") else plain
 
 
