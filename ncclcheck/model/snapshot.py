@@ -109,13 +109,14 @@ class Unreached(Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float = 0.0
 
 
-MeetingOutcome: TypeAlias = Literal["met", "unusable", "alone", "headless"]
+MeetingOutcome: TypeAlias = Literal["met", "unusable", "no-helper", "alone", "headless"]
 
 
 class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     """What happened to a node in the folder of `--meet-in`.
 
-    "unusable": the folder cannot be read or written, or hangs. "alone": no file of another node appeared there.
+    "unusable": the folder cannot be read or written, or hangs. "no-helper": the process that works there for the node
+    was killed. "alone": no file of another node appeared there.
     "headless": other nodes were there, the run of node 0 was not. `first_node_there`: node 0 answered by TCP in the
     meantime. `first`: the host of node 0, where it came and opened no run, or died.
     """

@@ -130,6 +130,25 @@ def test_a_node_whose_own_folder_hangs_says_that_and_does_not_accuse_node_0(lab:
         assert accused(outcomes[name]) <= {"node2"}
 
 
+@pytest.mark.further
+def test_a_helper_that_is_killed_leaves_nothing_and_the_folder_is_not_blamed(lab: LabOf) -> None:
+    three = lab(3)
+    folder = three.folder / "shared"
+    folder.mkdir()
+    words = ("preflight", "--timeout", "60", "--join-timeout", "20", "--meet-in", str(folder))
+    running = start(three, *words, nodes=three.nodes[2:])
+    wait_until(lambda: bool(list(folder.iterdir())))
+    (helper,) = [pid for pid, line in three["node3"].processes().items() if HELPER in line]
+    os.kill(helper, signal.SIGKILL)
+    running |= start(three, *words, nodes=three.nodes[:2])
+    outcomes = told(three, running, 90)
+    finding = outcomes["node3"].finding("meeting-place")
+    assert finding["hosts"] == ["node3"]
+    assert "was killed by SIGKILL" in finding["summary"]
+    assert all(accused(outcome) <= {"node3"} for outcome in outcomes.values())
+    assert list(folder.iterdir()) == []
+
+
 def wait_until(is_so: Callable[[], bool], timeout_s: float = 30) -> None:
     """Return once it is so."""
     deadline = time.monotonic() + timeout_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.model.fact import Missing
@@ -46,6 +47,23 @@ def test_a_lost_store_ends_the_run_and_accuses_nobody(
     lead(led)
     assert led.snapshot.silent == ()
     assert "during the tests of pairs: the store did not answer within 8 s" in led.snapshot.store_lost
+
+
+@pytest.mark.parametrize("erases", [True, False])
+def test_who_seems_silent_is_so_only_while_nobody_erases_what_node_0_wrote(
+    monkeypatch: pytest.MonkeyPatch, erases: bool
+) -> None:
+    def silencing(led: Session) -> Snapshot:
+        if erases:
+            led.store.set(keys.SERVING, b"of a stranger")
+        return with_silent(led.snapshot, [Silent("node02", 1, "end", 6.0)])
+
+    monkeypatch.setattr(lead_module, "STEPS", (step("first", silencing, doing="the benchmark"),))
+    led = session(within_process(MemoryBackend(), 0), cluster(2))
+    led.store.set(keys.SERVING, b"nonce")
+    lead(led)
+    assert [silent.host for silent in led.snapshot.silent] == ([] if erases else ["node02"])
+    assert ("another program writes into it" in led.snapshot.store_lost) is erases
 
 
 def test_a_run_whose_store_was_lost_is_no_pass() -> None:

@@ -9,8 +9,10 @@ from ncclcheck.checks.launch._master import path_evidence, saw
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.authentication import Foreign
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
+from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Snapshot
 
+_MOST_SENDERS = 4
 _FIX = Fix(
     "give every node the same key: the same --key-file, or the same NCCLCHECK_KEY, or none on all of them",
     ("openssl rand -hex 32 > key && chmod 600 key   # then the same file on every node",),
@@ -62,11 +64,18 @@ def _claimed(snapshot: Snapshot) -> Iterator[Finding]:
     senders = [foreign for foreign in snapshot.authentication.foreign if foreign.node_rank in silent]
     if not senders:
         return
+    senders.sort(key=lambda foreign: foreign.node_rank)
     hosts = tuple(dict.fromkeys(silent[foreign.node_rank] for foreign in senders))
+    is_one = len(hosts) == 1
+    whose = (
+        "a process that says it is this node has"
+        if is_one
+        else "processes that say they are these nodes have"
+    )
     yield Finding(
         "error",
-        f"{named(hosts)} did not join, and a process that says it is this node has another key, or none: "
-        f"{_who(senders[0])}",
+        f"{named(hosts)} did not join, and {whose} {'another key' if is_one else 'other keys'}, or none: "
+        f"{listed(dict.fromkeys(map(_who, senders)), _MOST_SENDERS)}",
         hosts,
         tuple(
             Evidence(

@@ -52,9 +52,11 @@ def meeting_place(snapshot: Snapshot) -> Iterator[Answer]:
     for view in views:
         if view.outcome == "unusable":
             yield _unusable(view)
+        if view.outcome == "no-helper":
+            yield _without_helper(view)
     apart = [view for view in views if view.outcome in ("alone", "headless") and view.first_node_there]
     # What others say of themselves says it all: node 0 is then alone in its own folder, whatever it is on.
-    explained = apart or any(view.outcome == "unusable" for view in views)
+    explained = apart or any(view.outcome in ("unusable", "no-helper") for view in views)
     local = (
         []
         if explained
@@ -83,6 +85,23 @@ def _unusable(view: MeetingView) -> Finding:
             Fix(
                 "name a folder that exists on every node, and that your user may write",
                 (f"ls -ld {view.path}",),
+            ),
+        ),
+    )
+
+
+def _without_helper(view: MeetingView) -> Finding:
+    """The folder may be fine: it is the process that works there for ncclcheck that is gone."""
+    return Finding(
+        "error",
+        f"the process of ncclcheck that works in {view.path} for {view.host} {view.detail}, so {view.host} could not "
+        "meet the other nodes there",
+        (view.host,),
+        (_evidence(view, f"its process {view.detail}", "a process that runs until the end"),),
+        (
+            Fix(
+                "find out what killed it: the out-of-memory killer, a limit of the job, or a person",
+                ("dmesg -T | grep -i 'killed process'",),
             ),
         ),
     )

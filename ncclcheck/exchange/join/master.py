@@ -22,7 +22,7 @@ from ncclcheck.exchange.join.knock import (
 )
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
-from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.exchange.trust.trust import NO_KEY_THERE, Trust
 from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
@@ -254,9 +254,15 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
 
 
 def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
-    """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer."""
+    """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer.
+
+    A node 0 without a key can read only what is sent without one; the message holds nothing but this diagnosis.
+    """
+    is_keyless = way.outcome == "other-key" and way.detail.startswith(NO_KEY_THERE)
+    if is_keyless:
+        search = replace(search, trust=Trust())
     for _ in range(3):
-        asked = ask(way, search, final=True)
+        asked = ask(way, search, final=True, everywhere=not is_keyless)
         way = asked.way
         if asked.direct is not None and asked.direct.given_up:
             return _given_up(way, asked.direct)

@@ -30,7 +30,7 @@ from ncclcheck.exchange.store.tcp import (
 )
 from ncclcheck.exchange.trust.handshake import Caller
 from ncclcheck.exchange.trust.munge import credential_for
-from ncclcheck.exchange.trust.trust import Trust
+from ncclcheck.exchange.trust.trust import NO_KEY_THERE, Trust
 from ncclcheck.model.fact import Missing
 
 __all__ = [
@@ -118,5 +118,5 @@ def _without_key(plain: Store, by: str) -> Missing:
     is_ours = not isinstance(plain.get(keys.SERVING), Missing)
     plain.close()
     if is_ours:
-        return Missing("denied", f"node 0 has no key, and this node has one, from {by}")
+        return Missing("denied", f"{NO_KEY_THERE}, and the node that calls it has one, from {by}")
     return Missing("error", "it does not ask for the key of this run")

@@ -119,13 +119,23 @@ class RunFolder:
 class FolderMember:
     """The shared folder itself, for one process. State: its mark there, the run, and what it saw of others.
 
-    `digest` stands for the job. Names that are left of earlier runs are never taken for this one: the run is one whose
-    node 0 is alive, which it shows by writing a file again and again.
+    `digest` stands for the job, `token` for the process, in the names of its files. Names that are left of earlier runs
+    are never taken for this one: the run is one whose node 0 is alive, which it shows by writing a file ever again.
     """
 
-    def __init__(self, folder: Path, digest: str, host: str, filesystem: str, *, leads: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        digest: str,
+        host: str,
+        filesystem: str,
+        *,
+        leads: bool = False,
+        token: str = "",
+    ) -> None:
         self._folder, self._digest, self._filesystem = folder, digest, filesystem
-        self._mark = folder / f"{self._prefix(_FIRST if leads else _HERE)}{secrets.token_hex(8)}"
+        self._token = token or secrets.token_hex(8)
+        self._mark = folder / f"{self._prefix(_FIRST if leads else _HERE)}{self._token}"
         self._alive: dict[str, bytes] = {}
         self._met: set[str] = set()
         self._first = ""
@@ -142,7 +152,7 @@ class FolderMember:
 
     def open_run(self) -> None:
         """Create the run of this node, which is node 0, so that it can be found. Raises OSError."""
-        path = self._folder / f"{self._prefix('run')}{secrets.token_hex(8)}"
+        path = self._folder / f"{self._prefix('run')}{self._token}"
         path.mkdir(mode=0o700)
         self.run, self._is_mine = RunFolder(path), True
         self.beat()
@@ -158,7 +168,8 @@ class FolderMember:
 
     def look(self) -> bytes:
         """Return whether the run is found, and which other hosts have a mark here. Raises OSError."""
-        touch(self._mark.with_name(f"{self._mark.name}-look"))
+        # A name that nobody knows: in a folder for everybody somebody else could have taken it.
+        touch(self._mark.with_name(f"{self._mark.name}-{secrets.token_hex(8)}"))
         names = sorted(os.listdir(self._folder))  # noqa: PTH208 (names only: one call, also of a large folder)
         if self.run is None:
             self.run = next(
@@ -223,6 +234,15 @@ class FolderMember:
 
     def _prefix(self, kind: str) -> str:
         return f".ncclcheck-{self._digest}-{kind}-"
+
+
+def remove_left(folder: Path, digest: str, token: str) -> None:
+    """Remove what a process with this token left in the folder. Raises OSError."""
+    left = list(folder.glob(f".ncclcheck-{digest}-*-{token}*"))
+    owners = {path.lstat().st_uid for path in left if f"-{_HERE}-" in path.name}
+    for path in left:
+        if path.lstat().st_uid in owners:
+            _remove(path)
 
 
 def write_file(path: Path, value: bytes) -> None:

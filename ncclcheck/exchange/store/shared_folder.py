@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -52,10 +55,18 @@ class FolderClient:
         self.place, self._port = place, port
         self.last = FolderView()
         self._store: DeadlineStore | None = None
-        self._process: subprocess.Popen[bytes] | Missing
-        words = [place.folder, place.digest, place.host, "lead" if place.leads else "follow"]
+        self._token = secrets.token_hex(8)
+        self._process = self._start("lead" if place.leads else "follow")
+        if isinstance(self._process, Missing):
+            return
+        if self._process.stdin is not None and self._process.stdout is not None:
+            self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
+            self._store = DeadlineStore(self._pipe, port)
+
+    def _start(self, role: str) -> subprocess.Popen[bytes] | Missing:
+        words = [self.place.folder, self.place.digest, self.place.host, self._token, role]
         try:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 surviving_command("ncclcheck.exchange.store.shared_folder_child", words),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -64,11 +75,23 @@ class FolderClient:
                 bufsize=0,
             )
         except (OSError, ValueError) as error:
-            self._process = missing_for(error, sys.executable)
-            return
-        if self._process.stdin is not None and self._process.stdout is not None:
-            self._pipe = Pipe(self._process.stdout.fileno(), self._process.stdin.fileno())
-            self._store = DeadlineStore(self._pipe, port)
+            return missing_for(error, sys.executable)
+
+    @property
+    def ended(self) -> str:
+        """Return how the child process ended before it was told to; empty while it has not."""
+        if isinstance(self._process, Missing):
+            return ""
+        with suppress(
+            subprocess.TimeoutExpired
+        ):  # its pipe is closed a moment before the kernel has its exit code
+            self._process.wait(timeouts.CHILD_DYING_S if self._pipe.ended(0.0) else 0.0)
+        exit_code = self._process.returncode
+        if exit_code is None:
+            return ""
+        return (
+            f"ended with exit code {exit_code}" if exit_code >= 0 else f"was killed by {_signal(-exit_code)}"
+        )
 
     def look(self) -> Fact[FolderView]:
         """Return what is found in the folder now; Missing where it cannot be used, for good."""
@@ -110,6 +133,7 @@ class FolderClient:
         """Remove what this process left in the folder, unless its mount hangs, and end the child."""
         if isinstance(self._process, Missing):
             return
+        was_killed = bool(self.ended)
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
@@ -118,3 +142,23 @@ class FolderClient:
             end_child(self._process)
         if self._process.stdout is not None and self._pipe.ended(timeouts.FOLDER_REMOVE_S):
             self._process.stdout.close()
+        if was_killed:
+            self._remove_left()
+
+    def _remove_left(self) -> None:
+        """Remove what the child left that was killed, through another one: a mount may hang."""
+        remover = self._start("remove")
+        if isinstance(remover, Missing):
+            return
+        with remover:
+            try:
+                remover.wait(timeouts.FOLDER_REMOVE_S)
+            except subprocess.TimeoutExpired:
+                end_child(remover)
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

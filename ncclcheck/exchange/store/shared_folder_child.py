@@ -9,11 +9,12 @@ import errno
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.store.pipe import answer_call
-from ncclcheck.exchange.store.run_folder import FolderMember, RunFolder
+from ncclcheck.exchange.store.run_folder import FolderMember, RunFolder, remove_left
 from ncclcheck.facts.storage.mounts import mount_at
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -25,8 +26,9 @@ _READ_BYTES = 1 << 16
 class FolderBackend:
     """The backend of the parent's store. State: the place, once its first use has opened it."""
 
-    def __init__(self, folder: str, digest: str, host: str, *, leads: bool) -> None:
+    def __init__(self, folder: str, digest: str, host: str, token: str, *, leads: bool) -> None:
         self._folder, self._digest, self._host, self._leads = folder, digest, host, leads
+        self._token = token
         self._place: FolderMember | None = None
         self._over = threading.Event()
 
@@ -36,7 +38,8 @@ class FolderBackend:
             folder = Path(self._folder).resolve(strict=True)
             mount = mount_at(str(folder))
             kind = "" if isinstance(mount, Missing) else mount.type
-            self._place = FolderMember(folder, self._digest, self._host, kind, leads=self._leads)
+            of_job = (folder, self._digest, self._host, kind)
+            self._place = FolderMember(*of_job, leads=self._leads, token=self._token)
             if self._leads:
                 self._place.open_run()
                 threading.Thread(target=self._beat, daemon=True).start()
@@ -77,8 +80,12 @@ class FolderBackend:
 
 def main() -> None:
     """Answer the calls on standard input until it ends, then remove what is ours."""
-    folder, digest, host, role = sys.argv[1:5]
-    backend = FolderBackend(folder, digest, host, leads=role == "lead")
+    folder, digest, host, token, role = sys.argv[1:6]
+    if role == "remove":  # the process that worked here before was killed
+        with suppress(OSError):
+            remove_left(Path(folder), digest, token)
+        return
+    backend = FolderBackend(folder, digest, host, token, leads=role == "lead")
     lines = LineBuffer()
     try:
         while data := os.read(0, _READ_BYTES):

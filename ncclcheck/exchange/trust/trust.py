@@ -8,6 +8,7 @@ from ncclcheck.exchange.trust.run_key import RunKey
 from ncclcheck.model.authentication import Authentication, Foreign, ForeignCause
 
 MOST_ORIGINS = 16
+NO_KEY_THERE = "node 0 has no key"  # begins what a node says that has one
 _LONGEST_NAME = 60
 _MOST_RANK = 1 << 20
 

@@ -62,7 +62,9 @@ class _Meeting(Struct, frozen=True):
 
     def view(self, outcome: MeetingOutcome, waited_s: float, detail: str = "") -> MeetingView:
         """Return what this node saw in the folder."""
-        last = self.directory.last
+        last, ended = self.directory.last, self.directory.ended
+        if outcome == "unusable" and ended:
+            outcome, detail = "no-helper", ended
         return MeetingView(
             host=self.context.host,
             node_rank=self.context.launch.node_rank,
@@ -158,7 +160,7 @@ def _lead(meeting: _Meeting, session: Session, way: MasterPath, views: _Views) -
         came = len(state.snapshot.nodes) > 1 or not state.snapshot.silent
         own = meeting.view("met" if came else "alone", state.arrivals.waited_s)
         if failed is not None and (state.snapshot.silent or state.snapshot.store_lost):
-            own = replace(own, outcome="unusable", detail=failed.detail)
+            own = meeting.view("unusable", own.waited_s, failed.detail)
         state.snapshot = replace(state.snapshot, meetings=(own, *views.read().values()))
 
 

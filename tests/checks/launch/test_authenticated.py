@@ -37,6 +37,20 @@ def test_a_silent_node_whose_place_somebody_without_the_key_claims_is_named_with
     assert ["which nothing proves" in evidence.subject for evidence in found.evidence] == [True]
 
 
+def test_several_silent_nodes_are_told_as_several_by_node_rank_each_with_its_source() -> None:
+    silent = with_silent(with_silent(cluster(3), "node02"), "node03")
+    ranks = {node.host: node.node_rank for node in silent.silent}
+    strangers = [
+        Foreign(f"10.0.0.{host[-1]}", "other-key", 5, host, ranks[host]) for host in ("node03", "node02")
+    ]
+    found = finding("authenticated", keyed(silent, *strangers))
+    assert found.hosts == ("node02", "node03")
+    assert (
+        "processes that say they are these nodes have other keys, or none: node02 at 10.0.0.2, node03"
+        in found.summary
+    )
+
+
 def test_a_node_with_another_key_says_so_itself() -> None:
     denied = with_master(
         cluster(3), "node02", "other-key", detail="node 0 asks for a key, and this node has none"

@@ -63,6 +63,14 @@ def test_node_0_that_came_and_opened_no_run_is_named_and_neither_the_folder_nor_
     assert "filesystem" not in str(found.fixes)
 
 
+def test_a_helper_that_was_killed_is_told_and_the_folder_is_not_blamed() -> None:
+    view = apart("node03", 2, outcome="no-helper", detail="was killed by SIGKILL")
+    found = finding("meeting-place", seen_by(MET, view))
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "for node03 was killed by SIGKILL" in found.summary
+    assert "name a folder" not in str(found.fixes)
+
+
 def test_a_folder_that_cannot_be_used_is_an_error_with_the_reason() -> None:
     view = apart("node02", 1, outcome="unusable", detail="denied: /shared: Permission denied")
     found = finding("meeting-place", seen_by(replace(MET, outcome="alone", filesystem="ext4"), view))

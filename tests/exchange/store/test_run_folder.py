@@ -87,6 +87,14 @@ def test_a_mark_of_node_0_that_an_earlier_run_left_is_not_that_of_this_one(tmp_p
     assert look(place(tmp_path, "node02")) == FolderView(False, ("node09",), "nfs4")
 
 
+def test_what_somebody_puts_beside_a_mark_does_not_keep_a_node_from_looking(tmp_path: Path) -> None:
+    second = place(tmp_path, "node02")
+    (mark,) = tmp_path.iterdir()
+    mark.with_name(f"{mark.name}-look").symlink_to("/nowhere")
+    assert look(second) == FolderView(False, (), "nfs4")
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_run_that_was_killed_is_never_found(tmp_path: Path) -> None:
     dead, new = place(tmp_path, "node01"), place(tmp_path, "node01")
     dead.open_run()

@@ -99,6 +99,28 @@ def test_a_folder_that_hangs_is_told_from_a_node_0_that_is_silent(
         first.close()
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_helper_that_was_killed_is_told_and_what_it_left_is_removed(tmp_path: Path, rank: int) -> None:
+    client = of_rank(rank, tmp_path)
+    try:
+        assert not isinstance(client.look(), Missing)
+        assert client.ended == ""
+        assert list(tmp_path.iterdir()) != []
+        (tmp_path / "of-a-user").touch()
+        os.kill(helper_of(client), signal.SIGKILL)
+        assert isinstance(client.open(Deadline(5)), Missing)
+        assert client.ended == "was killed by SIGKILL"
+    finally:
+        client.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["of-a-user"]
+
+
+def helper_of(client: FolderClient) -> int:
+    process = client._process
+    assert not isinstance(process, Missing)
+    return process.pid
+
+
 def test_the_digest_is_that_of_the_job() -> None:
     of_job = job_folder("/shared", launch(0, 2), "node01").digest
     assert job_folder("/shared", launch(1, 2), "node02").digest == of_job
