@@ -42,6 +42,7 @@ _SLOWS = (
     "stale-config",
     "ib-link-or-fabric",
     "routing-asymmetric",
+    "net-plugin-config",
 )
 # Who has one of these does not work on; a slow way, a wrong setting or a worn link may show much later.
 _ENDS_AT_ONCE = frozenset(
@@ -102,7 +103,7 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         *(suspect for suspect in ranked if not _got_over(log, suspect)),
         *(replace(suspect, severity="warning") for suspect in ranked if _got_over(log, suspect)),
     ]
-    if fell_back(log):
+    if fell_back(log) and not (only_sockets(log) and slowness(log)):
         ranked = [
             replace(suspect, severity="warning") if suspect.slug == "net-plugin-config" else suspect
             for suspect in ranked
@@ -230,10 +231,12 @@ def _was_slow(log: Log, ranked: Sequence[Suspect]) -> bool:
     return (
         first is not None
         and first.slug in _SLOWS
+        and (first.slug != "net-plugin-config" or only_sockets(log))
         and first.severity == "error"
         and bool(
             slowness(log)
             or unopened(log)
+            or (first.slug == "rdma-userspace-missing" and remarks(log, "no-libibverbs"))
             or without_gpudirect(log)
             or (first.slug == "ib-link-or-fabric" and only_sockets(log))
             or any(_PEER_MEMORY.search(remark.text) for remark in remarks(log, "missing-file"))

@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from ncclcheck.checks.logs._view import all_alarms, remarks
-from ncclcheck.checks.logs._works import closes_the_job, launched
+from ncclcheck.checks.logs._works import closes_the_job, launched, went_on_after
 from ncclcheck.checks.subject_cache import once_per_subject
 from ncclcheck.model.events import Event, Log, Remark
 
@@ -63,12 +63,13 @@ def mended_by_version(log: Log) -> tuple[Run, Run] | None:
 def helped(log: Log, name: str) -> tuple[Event, ...]:
     """Return what went wrong, and the setting of that name with which a later command ended well; else nothing."""
     for attempt in remarks(log, "workaround"):
-        if not attempt.values["setting"].startswith(f"{name}="):
+        if not attempt.values["setting"].startswith((f"{name}=", f"{name} ")):
             continue
         number = run_of(log, attempt.place.line + 1)
         wrong = [event for event in all_alarms(log) if run_of(log, event.place.line) < number]
         ends = [end for end in remarks(log, "finished", "succeeded") if run_of(log, end.place.line) == number]
-        if wrong and ends and not any(run_of(log, event.place.line) == number for event in all_alarms(log)):
+        worked = ends or went_on_after(log, attempt.place, after=2)
+        if wrong and worked and not any(run_of(log, event.place.line) == number for event in all_alarms(log)):
             return (wrong[0], attempt)
     return ()
 

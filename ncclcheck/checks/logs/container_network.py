@@ -75,18 +75,8 @@ def container_network(log: Log) -> Iterator[Suspect]:
             hosts=(bridged[0].address,),
             explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception", "world-size-mismatch"),
         )
-    offered = [
-        event
-        for event in exceptions(log)
-        if "communication interfaces" in event.text and _OF_DOCKER.search(event.text)
-    ]
-    if offered:
-        yield suspect(
-            "The processes offer each other addresses of Docker's default bridge, which other machines cannot reach.",
-            offered,
-            hosts=(),
-            explains=("wrong-interface", "firewall-blocked-ports", "rank-exception"),
-        )
+    if offered := _offered(log):
+        yield offered
         return
     inside = [process for process in log.processes if is_container(process)]
     failed = [failure for failure in tried(log) if failure.layer != "store"]
@@ -101,6 +91,23 @@ def container_network(log: Log) -> Iterator[Suspect]:
             confidence="likely",
             explains=("firewall-blocked-ports", "wrong-interface", "rank-exception", "world-size-mismatch"),
         )
+
+
+def _offered(log: Log) -> Suspect | None:
+    """Return that Horovod's processes offer each other addresses of Docker's default bridge."""
+    offered = [
+        event
+        for event in exceptions(log)
+        if "communication interfaces" in event.text and _OF_DOCKER.search(event.text)
+    ]
+    if not offered:
+        return None
+    return suspect(
+        "The processes offer each other addresses of Docker's default bridge, which other machines cannot reach.",
+        offered,
+        hosts=(),
+        explains=("wrong-interface", "firewall-blocked-ports", "rank-exception"),
+    )
 
 
 def _without_any(log: Log, bare: Sequence[Remark]) -> Suspect:

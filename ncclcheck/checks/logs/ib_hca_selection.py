@@ -46,18 +46,9 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     """
     told = remarks(log, "ib-incompatible")
     odd = _odd(log)
-    chosen_well = helped(log, "NCCL_IB_HCA")
-    if chosen_well and remarks(log, "ib-completion", "ib-modify-qp"):
-        yield suspect(
-            "The job failed over one of the adapters, and ended well with another choice of them (NCCL_IB_HCA): an "
-            "adapter of another network was among them.",
-            chosen_well,
-            confidence="likely",
-            hosts=(),
-            explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing", "roce-gid"),
-        )
-        return
-    if told:
+    if chosen := _chosen_well(log):
+        yield chosen
+    elif told:
         yield suspect(
             "The nodes use RDMA adapters that are not compatible with each other.",
             [*told, *odd],
@@ -66,11 +57,9 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     elif apart := [
         remark for remark in remarks(log, "ib-modify-qp", "ib-completion") if rails_apart(remark.text)
     ]:
+        what = "A queue pair between adapters of different networks timed out: the rails are not connected. "
         yield suspect(
-            "A queue pair between adapters of different networks timed out: the rails are not connected to each other. "
-            "NCCL_CROSS_NIC=0 keeps each adapter on its own rail.",
-            apart,
-            confidence="likely",
+            what + "NCCL_CROSS_NIC=0 keeps each adapter on its own rail.", apart, confidence="likely"
         )
     elif (of_two := _of_two_link_layers(log)) and _unreachable(log):
         yield _of_two_networks(log, of_two)
@@ -102,6 +91,21 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
             if mixed or lost
             else (),
         )
+
+
+def _chosen_well(log: Log) -> Suspect | None:
+    """Return that a later command ended well with another choice of adapters."""
+    better = helped(log, "NCCL_IB_HCA")
+    if not better or not remarks(log, "ib-completion", "ib-modify-qp"):
+        return None
+    return suspect(
+        "The job failed over one of the adapters, and ended well with another choice of them (NCCL_IB_HCA): an "
+        "adapter of another network was among them.",
+        better,
+        confidence="likely",
+        hosts=(),
+        explains=("rank-exception", "ib-link-or-fabric", "rdma-userspace-missing", "roce-gid"),
+    )
 
 
 def _of_two_networks(log: Log, of_two: Sequence[Remark]) -> Suspect:

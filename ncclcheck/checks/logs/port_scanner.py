@@ -52,15 +52,9 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             explains=("rank-exception", "firewall-blocked-ports", "world-size-mismatch"),
         )
         return
-    garbled = () if found else _as_a_size(log)
+    garbled = None if found else _as_a_size(log)
     if garbled:
-        sent = as_text(f"{int(garbled[0].values['bytes']):x}")
-        yield suspect(
-            f"NCCL took {sent!r} for the size of a request: a program that is not part of this job sent it.",
-            garbled,
-            confidence="likely",
-            explains=("rank-exception", "cuda-oom", "firewall-blocked-ports"),
-        )
+        yield garbled
         return
     strangers = () if found else _that_is_said_to_scan(log) or _of_another_network(log)
     if strangers:
@@ -92,10 +86,20 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _as_a_size(log: Log) -> tuple[Remark, ...]:
-    """Return the requests for memory whose size is eight letters: what a stranger said at the port of an allocator."""
-    return tuple(
-        asked for asked in remarks(log, "garbled-size") if as_text(f"{int(asked.values['bytes']):x}")
+def _as_a_size(log: Log) -> Suspect | None:
+    """Return that NCCL took eight letters for the size of a request: what a stranger said at an allocator's port."""
+    asked = {
+        text: remark
+        for remark in remarks(log, "garbled-size")
+        if (text := as_text(f"{int(remark.values['bytes']):x}"))
+    }
+    if not asked:
+        return None
+    return suspect(
+        f"NCCL took {next(iter(asked))!r} for the size of a request: a program that is not part of this job sent it.",
+        list(asked.values()),
+        confidence="likely",
+        explains=("rank-exception", "cuda-oom", "firewall-blocked-ports"),
     )
 
 

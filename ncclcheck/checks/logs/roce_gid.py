@@ -10,7 +10,7 @@ from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
 from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.checks.logs._works import went_on_after
-from ncclcheck.model.events import Log, Remark
+from ncclcheck.model.events import Event, Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ADDRESSING = re.compile(
@@ -56,12 +56,7 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     completion status 12.
     """
     if index := helped(log, "NCCL_IB_GID_INDEX"):
-        yield suspect(
-            "The job failed, and ended well with another GID (NCCL_IB_GID_INDEX).",
-            index,
-            confidence="likely",
-            hosts=(),
-        )
+        yield _with_another_index(index)
         return
     broken = [
         remark for remark in remarks(log, "ib-completion") if remark.values.get("status") in ("12", "13")
@@ -104,6 +99,12 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
             confidence="certain" if link_local and uses_roce(log) else "likely",
             hosts=culprits(log, [remark.place for remark in setup[:1]]),
         )
+
+
+def _with_another_index(index: Sequence[Event]) -> Suspect:
+    """Return that a later command ended well with another GID."""
+    what = "The job failed, and ended well with another GID (NCCL_IB_GID_INDEX)."
+    return suspect(what, index, confidence="likely", hosts=())
 
 
 def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:

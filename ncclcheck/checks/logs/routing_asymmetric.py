@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_interface
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import VIRTUAL, as_line, tried
 from ncclcheck.checks.logs._view import culprits, remarks, troubles
-from ncclcheck.model.events import Log, Process, Remark
+from ncclcheck.model.events import ConnectFailure, Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
 
@@ -85,17 +85,19 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
         )
         return
     if (together := _in_one_network(log)) and (failed or listed or remarks(log, "inspected")):
-        yield suspect(
-            f"NCCL sends over {len(together[0].sockets)} interfaces of {together[0].host} whose addresses are of one "
-            "network: Linux sends all of it through the first, and answers through another one than received.",
-            [
-                *(as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in together),
-                *failed,
-            ],
-            confidence="likely",
-            at=(failed or together)[0].place,
-            hosts=(),
-        )
+        yield _all_through_the_first(together, failed)
+
+
+def _all_through_the_first(together: Sequence[Process], failed: Sequence[ConnectFailure]) -> Suspect:
+    """Return that NCCL sends over interfaces of one network."""
+    return suspect(
+        f"NCCL sends over {len(together[0].sockets)} interfaces of {together[0].host} whose addresses are of one "
+        "network: Linux sends all of it through the first, and answers through another one than received.",
+        [*(as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in together), *failed],
+        confidence="likely",
+        at=(failed or together)[0].place,
+        hosts=(),
+    )
 
 
 def _address(listed: Remark) -> str:

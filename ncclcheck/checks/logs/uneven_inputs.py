@@ -52,7 +52,12 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
     lengths: dict[int, tuple[int, Remark]] = {}
     for remark in remarks(log, "uneven"):
         value = next(
-            (remark.values[name] for name in ("length", "batches", "steps") if name in remark.values), ""
+            (
+                remark.values[name]
+                for name in ("length", "batches", "steps", "ended")
+                if name in remark.values
+            ),
+            "",
         )
         if remark.place.rank is not None and value.isdigit():
             lengths.setdefault(remark.place.rank, (int(value), remark))

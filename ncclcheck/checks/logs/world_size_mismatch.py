@@ -77,15 +77,8 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
             ),
         )
         return
-    alone = remarks(log, "local-coordinator")
-    absent = [remark for remark in remarks(log, "message") if remark.values.get("group") == "jax-processes"]
-    if alone and absent:
-        yield suspect(
-            f"The job is to have {alone[0].values.get('processes', 'several')} processes and its coordinator is "
-            "this machine only: the others were not started, or do not look here.",
-            [*alone, *absent],
-            confidence="likely",
-        )
+    if here := _coordinator_is_here(log):
+        yield here
         return
     if few := _few(log):
         missing = silent_ranks(log)
@@ -174,6 +167,20 @@ def _sizes_differ(log: Log) -> Suspect | None:
         confidence="likely",
     )
     return replace(found, blames_nobody=True)
+
+
+def _coordinator_is_here(log: Log) -> Suspect | None:
+    """Return that JAX's coordinator of several processes is at loopback, and some never came."""
+    alone = remarks(log, "local-coordinator")
+    absent = [remark for remark in remarks(log, "message") if remark.values.get("group") == "jax-processes"]
+    if not alone or not absent:
+        return None
+    return suspect(
+        f"The job is to have {alone[0].values.get('processes', 'several')} processes and its coordinator is "
+        "this machine only: the others were not started, or do not look here.",
+        [*alone, *absent],
+        confidence="likely",
+    )
 
 
 def _too_many_launchers(log: Log) -> Suspect | None:

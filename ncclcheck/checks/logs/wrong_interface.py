@@ -17,8 +17,9 @@ from ncclcheck.checks.logs._network import (
     tried,
     virtual_processes,
 )
+from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import culprits, heads, remarks, troubles
-from ncclcheck.model.events import ConnectFailure, Log, Process
+from ncclcheck.model.events import ConnectFailure, Event, Log, Process
 from ncclcheck.model.finding import Fix
 
 _DOTS = 3
@@ -57,6 +58,9 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
     tunnels use.
     """
     failed = tried(log)
+    if better := helped(log, "btl_tcp_if_include"):
+        yield _with_another(better)
+        return
     to_itself = [failure for failure in failed if failure.local and failure.local == failure.address]
     virtual = virtual_processes(log)
     if virtual and troubles(log):
@@ -85,22 +89,8 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         yield _advertised(log, bridged)
     elif (linked := _link_local_sockets(log)) and troubles(log):
         yield _also_link_local(linked)
-    elif (of_bridges := _with_bridges(log)) and any(
-        failure.final and _is_blind(failure) for failure in failed
-    ):
-        yield suspect(
-            f"NCCL also uses {heads(_bridges_of(of_bridges[0]))}, which no other node reaches, and a connection to a "
-            "peer failed.",
-            [
-                *(
-                    as_line(process, f"Using {', '.join(process.sockets)}"[:200])
-                    for process in of_bridges[:2]
-                ),
-                *failed,
-            ],
-            confidence="likely",
-            hosts=distinct_hosts(of_bridges)[:2],
-        )
+    elif of_bridges := _over_bridges(log, failed):
+        yield of_bridges
     elif failed and len(set(_subnets(log).values())) > 1:
         odd = _odd_hosts(log)
         yield suspect(
@@ -111,6 +101,12 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
             hosts=odd or culprits(log, [failure.place for failure in failed]),
             explains=("firewall-blocked-ports",),
         )
+
+
+def _with_another(better: Sequence[Event]) -> Suspect:
+    """Return that a later command worked over the interface that it was told."""
+    what = "Open MPI tried an interface that the peers do not reach, and worked with the one of btl_tcp_if_include."
+    return suspect(what, better, confidence="likely", hosts=())
 
 
 def _advertised(log: Log, bridged: Sequence[ConnectFailure]) -> Suspect:
@@ -156,18 +152,29 @@ def _link_local_sockets(log: Log) -> list[Process]:
     ]
 
 
-def _with_bridges(log: Log) -> list[Process]:
-    """Return the processes whose NCCL sends data over several interfaces, some of them bridges or tunnels."""
-    return [process for process in log.processes if not process.devices and _bridges_of(process)]
+def _over_bridges(log: Log, failed: Sequence[ConnectFailure]) -> Suspect | None:
+    """Return that NCCL sends data over several interfaces, some bridges or tunnels, where a connection failed blindly.
+
+    NCCL 2.9 and older does not say to which address it could not connect.
+    """
+    using = [process for process in log.processes if not process.devices and _bridges_of(process)]
+    blind = [
+        failure
+        for failure in failed
+        if failure.final and failure.layer == "nccl" and failure.address == "a peer"
+    ]
+    if not using or not blind:
+        return None
+    return suspect(
+        f"NCCL also uses {heads(_bridges_of(using[0]))}, which no other node reaches, and a connection failed.",
+        [*(as_line(process, f"Using {', '.join(process.sockets)}"[:200]) for process in using[:2]), *failed],
+        confidence="likely",
+        hosts=distinct_hosts(using)[:2],
+    )
 
 
 def _bridges_of(process: Process) -> list[str]:
     return [socket for socket in process.sockets if VIRTUAL.match(socket)]
-
-
-def _is_blind(failure: ConnectFailure) -> bool:
-    """Return True if NCCL does not say to which address it could not connect (2.9 and older)."""
-    return failure.layer == "nccl" and failure.address == "a peer"
 
 
 def _why_not(address: str) -> str:

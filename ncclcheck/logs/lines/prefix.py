@@ -51,7 +51,8 @@ _LOCAL = re.compile(
     r"\[(?:default|trainer|worker|role)_?(?P<local>\d{1,4})(?:\|\d{1,6})?\]: ?", re.IGNORECASE
 )
 _RANK = re.compile(
-    r"\[?\(?rank[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?", re.IGNORECASE
+    r"\[?\(?(?:rank|(?<=\[)proc(?:ess)?)[ _:#=-]{0,2}(?P<rank>\d{1,6})\)?\]?(?:[:,]|(?<=\])|(?<=\))|(?=\s)) ?",
+    re.IGNORECASE,
 )
 _DETERMINED = re.compile(r"[0-9a-f]{8} (?:\[rank=(?P<rank>\d{1,6})\] )?\|\| ")
 _SAGEMAKER = re.compile(r"\[\d{1,6},mpirank:(?P<rank>\d{1,6}),(?P<host>[\w.-]{1,253})\]<\w{1,10}>: ?")

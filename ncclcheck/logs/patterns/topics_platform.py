@@ -48,8 +48,9 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "workaround",
         (
-            r"^[^#$>\n]{0,80}[$#>] .{0,200}\b(?P<setting>NCCL_\w{1,40}_DISABLE=1\b|NCCL_P2P_LEVEL=LOC\b|"
-            r"NCCL_NVLS_ENABLE=0\b|"
+            r"^(?:[^#$>\n]{0,80}[$#>]|\u279c {1,2}) .{0,200}\b(?P<setting>"
+            r"NCCL_\w{1,40}_DISABLE=1\b|NCCL_P2P_LEVEL=LOC\b|"
+            r"NCCL_NVLS_ENABLE=0\b|btl_tcp_if_include[ =]\S{1,80}|"
             r"NCCL_IB_(?:HCA|GID_INDEX)=\S{1,200}|LD_(?:LIBRARY_PATH|PRELOAD)=\S{0,80}nccl)",
         ),
         alarms=False,
@@ -183,8 +184,8 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
     Topic(
         "launched",  # by a person, at the prompt of a shell
         (
-            r"^(?:[^#$>]{0,120}[#$>]|\+) .{0,200}\b(?:mpirun|mpiexec|prterun|srun|torchrun|deepspeed|accelerate launch|"
-            r"horovodrun|jsrun|\w{3,20}_perf|python[\d.]{0,4} )",
+            r"^(?:[^#$>]{0,120}[#$>]|\+|\u279c ) .{0,200}\b(?:mpirun|mpiexec|prterun|srun|torchrun|deepspeed|"
+            r"accelerate launch|horovodrun|jsrun|\w{3,20}_perf|python[\d.]{0,4} )",
         ),
         alarms=False,
     ),

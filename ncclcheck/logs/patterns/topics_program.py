@@ -95,7 +95,8 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
         (
             (
                 r"len\(\w*(?:loader|dataset|batches|sampler)\w*\) ?[=:] ?(?P<length>\d+)|"
-                r"(?<!\d)(?P<batches>\d+) (?:mini-?)?batches\b"
+                r"(?<!\d)(?P<batches>\d+) (?:mini-?)?batches\b|"
+                r"\b(?:done|finished|ended) after (?P<ended>\d{1,9}) (?:steps|iterations)\b"
             ),
             r"(?:num_batches|steps_per_epoch|n_batches|batches (?:per|in|an) epoch) ?[=:] ?(?P<steps>\d+)",
         ),
