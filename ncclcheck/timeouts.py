@@ -265,9 +265,7 @@ ROUND_ENDS_S = 3.0  # for the nodes to answer after node 0 ended a round, in whi
 ROUND_OVER_S = 1.0  # for one node of each pair to answer after node 0 ended a round: then the next begins
 ROUND_START_S = 3.0  # that the start of a pair's processes may differ between pairs, at most
 STANDSTILL_LOOK_S = 0.25  # between two looks of node 0 at the clock: whether it was stopped itself meanwhile
-STANDSTILL_LEAST_S = (
-    2.0  # without a look node 0 stood still: a loaded machine keeps a thread waiting for less
-)
+STANDSTILL_LEAST_S = 2.0  # without a look node 0 stood still: a loaded machine delays a thread by less
 ISOLATED_GPU_S = 0.04  # each piece of work that all GPUs do at the same time: longer than any launch by far
 GPU_LOOK_S = 0.2  # between two looks of a rank at the clock event reasons of its GPU
 GPU_HEALTH_S = 1.0  # for the thread that asks NVML to say what it saw: a call to the driver may hang

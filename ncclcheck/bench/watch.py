@@ -13,7 +13,7 @@ from ncclcheck import timeouts
 from ncclcheck.bench.last_words import is_echo, is_own_gpu
 from ncclcheck.bench.progress import ErrorKind, GpuSign, Phase
 from ncclcheck.bench.silence import Network, lost_hosts
-from ncclcheck.model.bench import FailureState, RankFailure
+from ncclcheck.model.bench import LEFT_EARLY, FailureState, RankFailure
 from ncclcheck.model.units import format_size
 
 _BYTES_PER_S = 4e6  # what the slowest network worth benchmarking is allowed to take for a first call
@@ -368,7 +368,7 @@ def process_lost(rank: int, host: str, unheard_s: float, states: Iterable[RankSt
 
 def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
     """Return the failure of a rank whose node was told to stop (Ctrl-C, a signal) while the other nodes went on."""
-    return _lost(rank, host, 0.0, "ncclcheck was interrupted there and ended its workers", states)
+    return _lost(rank, host, 0.0, LEFT_EARLY, states)
 
 
 def _ended(state: RankState) -> RankFailure:

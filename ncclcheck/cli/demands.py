@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from ncclcheck.cli.documents import load
 from ncclcheck.measure.baseline import baseline_point
+from ncclcheck.measure.mesh.mesh_plan import ops_of
 from ncclcheck.model.bench import Backend, BenchResult
 from ncclcheck.model.bench_demands import (
     MOST_FLOORS,
@@ -58,20 +59,34 @@ def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
         raise UsageError(
             f"--min-busbw {text!r}: {floor.op} is not measured: add it to --ops ({','.join(request.ops)})"
         )
-    if floor.size_bytes is not None and floor.size_bytes not in request.sizes_bytes:
-        size = format_size(floor.size_bytes)
-        sizes = ",".join(format_size(size) for size in request.sizes_bytes)
-        raise UsageError(f"--min-busbw {text!r}: {size} is not measured: add it to --sizes ({sizes})")
+    _refuse_unmatched_size(text, floor, request)
 
 
 def _refuse_unmatched_dimension(text: str, floor: Floor, request: BenchRequest) -> None:
-    mesh = None if request.mesh is None else request.mesh.mesh
-    known = [] if mesh is None else [dimension.name for dimension in (*mesh.dimensions, *mesh.overlaid)]
-    if floor.dimension not in known:
+    wish = request.mesh
+    known = [] if wish is None else [own.name for own in (*wish.mesh.dimensions, *wish.mesh.overlaid)]
+    if wish is None or floor.dimension not in known:
         raise UsageError(
             f"--min-busbw {text!r}: {floor.dimension} is no dimension of --mesh"
             + (f" ({', '.join(known)})" if known else ": add --mesh")
         )
+    if wish.dimensions and floor.dimension not in wish.dimensions:
+        raise UsageError(f"--min-busbw {text!r}: {floor.dimension} is not measured: add it to --dims")
+    if wish.model is not None:
+        return  # it says what is measured
+    ops = ops_of(floor.dimension, request, wish)
+    if floor.op is not None and floor.op not in ops:
+        raise UsageError(
+            f"--min-busbw {text!r}: {floor.op} is not measured in {floor.dimension}: add it to --ops ({','.join(ops)})"
+        )
+    _refuse_unmatched_size(text, floor, request)
+
+
+def _refuse_unmatched_size(text: str, floor: Floor, request: BenchRequest) -> None:
+    if floor.size_bytes is not None and floor.size_bytes not in request.sizes_bytes:
+        size = format_size(floor.size_bytes)
+        sizes = ",".join(format_size(size) for size in request.sizes_bytes)
+        raise UsageError(f"--min-busbw {text!r}: {size} is not measured: add it to --sizes ({sizes})")
 
 
 def tolerance_of(text: str | None) -> float:

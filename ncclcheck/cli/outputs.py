@@ -124,7 +124,8 @@ def _heading(unwritten: Unwritten) -> str:
 def _written(file: str, parts: Iterable[str], option: str) -> bool:
     why = within(USER_FILE_S, _why_not_written, file, parts, option)
     if isinstance(why, Missing):
-        why = f"{option} {file}: cannot be written: {why.detail}"
+        late = f"nothing was taken within {USER_FILE_S:.0f} s: a pipe that nobody reads, or a dead mount"
+        why = f"{option} {file}: cannot be written: {late if why.missing == 'timeout' else why.detail}"
     if why:
         write_error(f"error: {why}")
     return not why

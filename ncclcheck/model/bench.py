@@ -179,6 +179,9 @@ class Isolation(Struct, frozen=True, forbid_unknown_fields=True):
     gpus: tuple[GpuSpeed, ...] = ()  # of nccl only
 
 
+LEFT_EARLY = "ncclcheck was interrupted there and ended its workers"
+
+
 class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
     """A rank that failed or hung: where it was last seen, and how its process ended."""
 
@@ -188,6 +191,11 @@ class RankFailure(Struct, frozen=True, forbid_unknown_fields=True):
     where: str  # "all_reduce 64M, iteration 3", "joining the group", ...
     detail: str
     waited_s: float
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Return whether somebody ended ncclcheck on that node (Ctrl-C, a signal), which says nothing of the node."""
+        return self.detail == LEFT_EARLY
 
 
 class HangEvidence(Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,7 +30,7 @@ from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
 from ncclcheck.report.exit_code import verdict
-from ncclcheck.report.soak.soak_not_done import soak_not_done
+from ncclcheck.report.soak.soak_not_done import interrupted_on, soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
 
 _MOST_LATE = 4
@@ -172,6 +172,8 @@ def _bench_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
     planned, measured = len(bench.plan.ops) * len(bench.plan.sizes_bytes), len(bench.points)
     if not bench.started:
         yield "the benchmark did not start"
+    elif left := interrupted_on(bench):
+        yield f"the benchmark was not finished: {left}"
     elif measured < planned and not bench.failures:  # a failure is a finding, and says more
         why = bench.unfinished or "give it a longer --timeout, or fewer --sizes"
         yield f"the benchmark was not finished: {measured} of {planned} points were measured: {why}"

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from ncclcheck.cli.demands import bench_demands, load_baseline
 from ncclcheck.cli.documents import SAVED_KIND
+from ncclcheck.measure.mesh.parse import parse_mesh
 from ncclcheck.model.bench_demands import TOLERANCE, BenchDemands, Floor
-from ncclcheck.model.bench_setup import BenchRequest
+from ncclcheck.model.bench_setup import BenchRequest, MeshRequest
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.report import SCHEMA_VERSION, Tool
@@ -66,6 +67,25 @@ def test_a_rule_that_no_point_can_match_is_refused(rule: str, words: str) -> Non
     assert str(caught.value).startswith(f"--min-busbw {rule!r}: ")
     assert words in str(caught.value)
     assert bench_demands({"min_busbw": (rule,), "from_": "old.json"}, REQUEST).floors
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("tp:all_reduce@64M=1", "64M is not measured: add it to --sizes"),
+        ("tp:broadcast=1", "broadcast is not measured in tp: add it to --ops"),
+        ("pp:all_reduce@1M=1", "all_reduce is not measured in pp: add it to --ops (send_recv)"),
+        ("dp:all_reduce=1", "dp is not measured: add it to --dims"),
+    ],
+)
+def test_a_rule_of_a_dimension_that_no_point_can_match_is_refused(rule: str, words: str) -> None:
+    wish = MeshRequest(parse_mesh("pp=2,dp=2,tp=2", None), ("pp", "tp"))
+    with pytest.raises(UsageError) as refused:
+        bench_demands({"min_busbw": [rule]}, BenchRequest(mesh=wish))
+    assert words in str(refused.value)
+    assert bench_demands(
+        {"min_busbw": ["tp:all_reduce@1M=1", "pp:send_recv=1"]}, BenchRequest(mesh=wish)
+    ).floors
 
 
 @pytest.mark.parametrize("text", ["", ".", "\u0665", "-1", "x", "5 percent", "91", "nan"])

@@ -64,7 +64,9 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
     )
     if is_other or start.backend != network.backend:
         what = f"{', '.join(start.ops)} of {format_size(start.size_bytes)} over {start.backend}"
-        return Missing("error", f"the series in {request.folder} is of {what}")
+        asked = f"{', '.join(ops)} of {format_size(size_bytes)} over {network.backend}"
+        why = f"the series in {request.folder} is of {what}, and this run asks for {asked}"
+        return Missing("error", f"{why}: leave --size and --ops out, or begin a new series")
     before = start.plan
     own = replace(
         own,

@@ -98,7 +98,9 @@ class SoakWatch(BenchWatch):
             self._record.end(SoakEnd(0.0, is_finished=False, why="interrupted"))
             raise
         is_finished = not result.failures and not result.unfinished
-        self._record.end(SoakEnd(0.0, is_finished, result.unfinished, tuple(map(_lost, result.failures))))
+        was_interrupted = any(failure.is_interrupted for failure in result.failures)
+        why = result.unfinished or ("interrupted" if was_interrupted else "")
+        self._record.end(SoakEnd(0.0, is_finished, why, _lost_ranks(result.failures)))
         return replace(result, soak=self._record.judge.result())
 
     def result(self, failures: tuple[RankFailure, ...], unfinished: str = "") -> BenchResult:
@@ -180,6 +182,11 @@ def sparkline(values: Sequence[float]) -> str:
         _MARKS[min(len(_MARKS) - 1, int((value - least) / reach * len(_MARKS))) if reach else 0]
         for value in values
     )
+
+
+def _lost_ranks(failures: Sequence[RankFailure]) -> tuple[SoakLost, ...]:
+    """Return who was lost: not the ranks of a node on which somebody ended ncclcheck."""
+    return tuple(_lost(failure) for failure in failures if not failure.is_interrupted)
 
 
 def _lost(failure: RankFailure) -> SoakLost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._measured import bench_of, not_measured
-from ncclcheck.checks.hosts import named
+from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -51,8 +51,10 @@ def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
     bench = bench_of(snapshot)
     failures = bench.failures if bench else ()
     stuck = [failure for failure in failures if failure.state not in _STATES]
+    if left := [failure for failure in failures if failure.is_interrupted]:
+        yield _interrupted(left)
     for failure in failures:
-        if failure.state in _STATES:
+        if failure.state in _STATES and not failure.is_interrupted:
             yield _culprit(failure)
     if stuck:
         yield _nobody_moves(stuck)
@@ -78,6 +80,19 @@ def _undead(names: Sequence[str]) -> Finding:
                 ("cat /proc/PID/stack", "dmesg -T | tail", "nvidia-smi"),
             ),
         ),
+    )
+
+
+def _interrupted(failures: Sequence[RankFailure]) -> Finding:
+    """Return that somebody ended ncclcheck on nodes in the middle of it: a warning, since nothing is wrong there."""
+    hosts = tuple(dict.fromkeys(failure.host for failure in failures))
+    return Finding(
+        "warning",
+        f"ncclcheck was interrupted on {named(hosts)} (Ctrl-C or a signal), which ended its ranks there and the "
+        f"measurement: that says nothing of {verb(hosts, 'the node', 'the nodes')}",
+        hosts,
+        tuple(_evidence(failure) for failure in failures),
+        (Fix("run it again, and let all nodes finish"),),
     )
 
 

@@ -47,10 +47,15 @@ def mesh_plan(request: BenchRequest, wish: MeshRequest, world: int, budget_s: fl
         calls = tuple(
             MeshCall(name, op, size)
             for name in wanted
-            for op in wish.ops or _USUAL_OPS.get(name.lower(), request.ops)
+            for op in ops_of(name, request, wish)
             for size in request.sizes_bytes
         )
     return MeshPlan(mesh, calls, budget_s, wish.mix, uncounted)
+
+
+def ops_of(dimension: str, request: BenchRequest, wish: MeshRequest) -> tuple[Op, ...]:
+    """Return what is measured in the dimension where no model says it."""
+    return wish.ops or _USUAL_OPS.get(dimension.lower(), request.ops)
 
 
 def mix_calls(plan: MeshPlan) -> tuple[MeshCall, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from math import log
@@ -331,12 +332,15 @@ def _words(named: Whom) -> str:
 
 def _series_of(op: Op, size_bytes: int, series: _OpSeries) -> SoakSeries:
     count = series.times.total()
+    # The times are counted in classes, whose middle may lie above the longest time of all.
+    worst_us = max((sample.worst_us for sample in series.samples), default=math.inf)
+    p50, p99, p999 = (round(min(percentile_us(series.times, part), worst_us), 1) for part in (50, 99, 99.9))
     return SoakSeries(
         op,
         size_bytes,
         count,
-        round(percentile_us(series.times, 50), 1),
-        round(percentile_us(series.times, 99), 1) if count >= P99_ITERATIONS else None,
-        round(percentile_us(series.times, 99.9), 1) if count >= P999_ITERATIONS else None,
+        p50,
+        p99 if count >= P99_ITERATIONS else None,
+        p999 if count >= P999_ITERATIONS else None,
         tuple(series.samples),
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.measure.soak.plan import LEAST_BLOCKS, too_few
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.report.text.fold import fold_hosts
 
 _MOST_GAPS = 0.1  # of the series
 
@@ -18,6 +19,9 @@ def soak_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
         yield f"the soak did not run: {why}"
         return
     soak = bench.soak
+    if left := interrupted_on(bench):
+        yield f"the soak was not finished: {left}"
+        return
     if bench.failures:
         return  # a finding, which says more
     if not bench.started:
@@ -34,3 +38,10 @@ def soak_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
         yield f"the soak was not finished: {bench.unfinished}"
     elif not soak.is_finished and not is_wrong:
         yield "the soak has not ended"
+
+
+def interrupted_on(bench: BenchResult) -> str:
+    """Return on which nodes somebody ended ncclcheck, as words; "" for none, or where another failure says more."""
+    hosts = [failure.host for failure in bench.failures if failure.is_interrupted]
+    is_all = len(hosts) == len(bench.failures)
+    return f"ncclcheck was interrupted on {fold_hosts(hosts)}" if hosts and is_all else ""

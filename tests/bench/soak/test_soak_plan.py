@@ -46,7 +46,8 @@ def test_a_resumed_soak_goes_on_with_what_was_measured(tmp_path: Path) -> None:
     for other in (replace(request, size_bytes=1 << 11), replace(request, ops=("broadcast",))):
         refused = planned(other)
         assert isinstance(refused, Missing)
-        assert "is of all_reduce of 1K over gloo" in refused.detail
+        assert "is of all_reduce of 1K over gloo, and this run asks for " in refused.detail
+        assert "leave --size and --ops out" in refused.detail
     with_duty = replace(soak_start(), plan=replace(soak_start().plan, duty=0.3), at_s=soak_start().at_s + 20)
     record.begin(replace(with_duty, size_bytes=1 << 10))
     for duty, expected in ((None, 0.3), (0.5, 0.5)):

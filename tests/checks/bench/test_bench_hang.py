@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.model.bench import RankFailure
+from ncclcheck.model.bench import LEFT_EARLY, RankFailure
 from ncclcheck.model.fact import Missing
 from tests.bench_builders import with_bench
 from tests.builders import cluster
@@ -72,3 +72,11 @@ def test_workers_that_do_not_die_are_an_error_though_all_was_measured() -> None:
     found = finding("bench-hang", with_bench(cluster(4), undead=undead))
     assert (found.severity, found.hosts) == ("error", ("node02",))
     assert "SIGKILL did not end rank 3 (pid 4711, state D) on node02" in found.summary
+
+
+def test_a_node_on_which_ncclcheck_was_interrupted_is_a_warning_that_accuses_nobody() -> None:
+    left = RankFailure(5, "node03", "lost", "all_reduce 64M, iteration 3", LEFT_EARLY, 0.0)
+    found = finding("bench-hang", with_bench(cluster(4), failures=(left,)))
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "ncclcheck was interrupted on node03" in found.summary
+    assert "says nothing of the node" in found.summary

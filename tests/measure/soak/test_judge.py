@@ -27,6 +27,7 @@ def test_a_healthy_series_has_no_event() -> None:
     assert soak.series[0].iterations == 3900
     assert soak.series[0].p999_us is None
     assert soak.series[0].p99_us is not None
+    assert soak.series[0].p99_us <= max(sample.worst_us for sample in soak.series[0].samples)
 
 
 def test_a_drop_is_told_with_node_direction_begin_and_end() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.model.bench import LEFT_EARLY, RankFailure
 from ncclcheck.model.benchmarks.soak import SoakEnd, SoakGap
 from ncclcheck.model.fact import Missing
 from ncclcheck.report.soak.soak_not_done import soak_not_done
@@ -33,3 +34,12 @@ def test_too_short_not_ended_and_gaps_are_3() -> None:
 def test_what_did_not_run_says_why() -> None:
     assert list(soak_not_done(Missing("error", "no store"))) == ["the soak did not run: no store"]
     assert list(soak_not_done(bench_result())) == ["the soak did not run: no block was measured"]
+
+
+def test_a_node_on_which_ncclcheck_was_interrupted_leaves_it_unfinished() -> None:
+    left = RankFailure(1, "node02", "lost", "block 3", LEFT_EARLY, 0.0)
+    soak = soaked(healthy_lines())
+    told = list(soak_not_done(bench_result(soak=soak, failures=(left,))))
+    assert told == ["the soak was not finished: ncclcheck was interrupted on node02"]
+    died = replace(left, rank=0, host="node01", state="died", detail="signal 9")
+    assert list(soak_not_done(bench_result(soak=soak, failures=(left, died)))) == []
