@@ -365,6 +365,7 @@ WATCH_CLOCK_S = 1.5  # the clock of a node may seem so much off because its beat
 WATCH_LAST_WORD_S = 5.0  # after the job ended with a failure: for node 0 to say which rank was first
 WATCH_RAS_S = 12.0  # NCCL RAS tells of a job that hangs, after RAS_GATHER_S for each of two rounds
 WATCH_NVML_S = 10.0  # what NVML tells of the GPUs of a job that hangs; asked while RAS answers
+READING_TOLD_S = 5.0  # between two lines of progress while a large log is read
 WATCH_EXPLAIN_S = 60.0  # explain over what was kept: tens of megabytes, on a loaded machine
 WATCH_ISOLATE_S = 400.0  # --isolate: ISOLATE_TIMEOUT_S, and the start
 WATCH_GPU_ERROR_S = 900.0  # an Xid that is older is not why the job hangs now
