@@ -77,6 +77,9 @@ STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
 KEYED_HANDSHAKE_S = 5.0
 KEYED_BANNER_S = 3.0  # node 0 speaks first: two SYNs, and a line
 KEYED_ASKED_S = 1.0  # torch's store has not answered by then: perhaps it is one that asks for a key
+KEYED_ADMITS_S = (
+    0.1  # before the ranks' store lets a new member's address in: the next ones may have come by then
+)
 KEYED_FULL_S = 0.05  # no file descriptor is left for a caller: until some have gone
 MEMORY_POLL_S = 0.05  # the memory of node 0, which a stranger can fill by a gigabyte in a second
 KEYED_CLOSE_S = 1.0  # cutting off the callers when the store is closed
@@ -360,6 +363,7 @@ WATCH_CLOCK_S = 1.5  # the clock of a node may seem so much off because its beat
 WATCH_LAST_WORD_S = 5.0  # after the job ended with a failure: for node 0 to say which rank was first
 WATCH_RAS_S = 12.0  # NCCL RAS tells of a job that hangs, after RAS_GATHER_S for each of two rounds
 WATCH_NVML_S = 10.0  # what NVML tells of the GPUs of a job that hangs; asked while RAS answers
+READING_TOLD_S = 5.0  # between two lines of progress while a large log is read
 WATCH_EXPLAIN_S = 60.0  # explain over what was kept: tens of megabytes, on a loaded machine
 WATCH_ISOLATE_S = 400.0  # --isolate: ISOLATE_TIMEOUT_S, and the start
 WATCH_GPU_ERROR_S = 900.0  # an Xid that is older is not why the job hangs now

@@ -1,16 +1,20 @@
 """Read the files that the user names: regular files, gzip, folders, FIFOs, standard input; each once, bounded.
 
-A file that grows is read as far as it reached when it was opened. Whatever cannot be read becomes a reason.
+A file that grows is read as far as it reached when it was opened. Holes and long runs of zeros are no text. Whatever
+cannot be read becomes a reason.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
 import sys
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
@@ -24,8 +28,11 @@ from ncclcheck.logs.recorder.flight_recorder import LONGEST_DUMP_BYTES, Dump, lo
 from ncclcheck.logs.timeline import natural
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log
+from ncclcheck.timeouts import READING_TOLD_S
 
 CHUNK_BYTES = 1 << 20
+_ZEROS = bytes(CHUNK_BYTES)
+_GB = 1e9
 MOST_FILES = 20_000
 MOST_DEPTH = 16
 FIFO_SILENCE_S = 30.0  # nobody writes for so long: the rest is not waited for
@@ -42,14 +49,17 @@ class Source(Struct, frozen=True):
     name: str
 
 
-def read_logs(names: Sequence[str]) -> Log:
-    """Return what all of them say, flight recorder dumps among them. Raises UsageError where not one could be read."""
+def read_logs(names: Sequence[str], say: Callable[[str], None] = lambda _: None) -> Log:
+    """Return what all of them say, flight recorder dumps among them. Raises UsageError where not one could be read.
+
+    `say` is told how far a large file has been read.
+    """
     collector = Collector()
     dumps: list[Dump] = []
     sources, refused = find(names)
     read = 0
     for source in sources:
-        why = _read(collector, dumps, source)
+        why = _read(collector, dumps, source, say)
         if why is None or collector.has_lines_of(source.name):
             read += 1
         if why is not None:
@@ -97,9 +107,9 @@ def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: l
                 found.setdefault((status.st_dev, status.st_ino), Source(str(path), str(path)))
 
 
-def _read(collector: Collector, dumps: list[Dump], source: Source) -> str | None:
+def _read(collector: Collector, dumps: list[Dump], source: Source, say: Callable[[str], None]) -> str | None:
     """None after the whole file was read, else why not. A flight recorder dump is added to `dumps`."""
-    reading = _Reading()
+    reading = _Reading(lambda done: say(f"reading {source.name}: {done}"))
     try:
         with _opened(source) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -150,10 +160,14 @@ def _opened(source: Source) -> BinaryIO:
 
 
 class _Reading:
-    """The bytes of one stream, unpacked where it is gzip; `unread` says afterwards why the rest was not."""
+    """The bytes of one stream, unpacked where it is gzip; `unread` says afterwards why the rest was not.
 
-    def __init__(self) -> None:
+    `tell` gets now and then how far it is.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
         self.unread: str | None = None
+        self._tell, self._told_at = tell, time.monotonic()
 
     def chunks(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
         raw = self._raw(stream, size)
@@ -167,10 +181,7 @@ class _Reading:
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
         mode = os.fstat(stream.fileno()).st_mode
         if stat.S_ISREG(mode):
-            left = size
-            while left > 0 and (chunk := stream.read(min(CHUNK_BYTES, left))):
-                left -= len(chunk)
-                yield chunk
+            yield from self._regular(stream, size)
             return
         waits = stream.fileno() if not os.get_blocking(stream.fileno()) else None
         while True:
@@ -181,6 +192,18 @@ class _Reading:
             if not chunk:
                 return
             yield chunk
+
+    def _regular(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
+        """Yield a file up to that size, without the holes and zeros that a preallocated log or a core file has."""
+        while (at := stream.tell()) < size and (chunk := stream.read(min(CHUNK_BYTES, size - at))):
+            if time.monotonic() - self._told_at >= READING_TOLD_S:
+                self._told_at = time.monotonic()
+                self._tell(f"{at / _GB:.1f} of {size / _GB:.1f} GB")
+            if chunk == _ZEROS:
+                with suppress(OSError):  # this filesystem knows no holes
+                    stream.seek(_next_data(stream, size))
+            else:
+                yield chunk
 
     def _unpacked(self, first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         """Yield the text of all members of a gzip file; `unread` is set where it is damaged, cut or a bomb."""
@@ -209,6 +232,16 @@ class _Reading:
             data = next(rest, b"")
         if in_member:
             self.unread = "truncated gzip"
+
+
+def _next_data(stream: BinaryIO, size: int) -> int:
+    """Return where the next bytes are that are no hole; the size where there are none. Raises OSError."""
+    try:
+        return os.lseek(stream.fileno(), stream.tell(), os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return size
+        raise
 
 
 def _reason(error: Exception) -> str:

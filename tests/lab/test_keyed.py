@@ -116,3 +116,16 @@ def test_under_slurm_the_key_is_from_munge(lab: LabOf, slurm: Callable[[Lab], Sl
     assert ended.returncode == 0, str(ended)
     assert "authenticated by munge" in ended.stdout
     assert json.loads((tmp_path / "report.json").read_text())["authentication"]["by"] == "munge"
+
+
+def test_a_stranger_finds_no_store_of_the_ranks_to_write_into(lab: LabOf) -> None:
+    three = lab(3)
+    program = str(Path(__file__).with_name("ranks_stranger.py"))
+    with three.switch.service([PYTHON, program, three["node1"].address, "32768", "61000"]) as stranger:
+        stranger.wait_for("ready", 60)
+        outcome = keyed(three, "matrix", "--size", "64K", "--timeout", "60")["node1"]
+        assert "spoiled" not in stranger.stdout
+    assert outcome.report is not None
+    slugs = {finding["slug"] for finding in outcome.report["findings"] if finding["severity"] == "error"}
+    assert slugs <= {"link-outlier"}, outcome.finished.stdout  # of a machine with two cores
+    assert outcome.report["matrix"]["cells"]

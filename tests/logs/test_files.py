@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from ncclcheck.logs.files import read_logs
+from ncclcheck.logs.files import CHUNK_BYTES, read_logs
 from ncclcheck.model.errors import UsageError
 
 LINE = "[rank3]: ValueError: x\n"
@@ -85,6 +86,29 @@ def test_standard_input() -> None:
     assert done.returncode == 1
     assert "rank-exception" in done.stdout
     assert "standard input:1" in done.stdout
+
+
+def test_a_hole_of_any_size_and_zeros_are_no_text_and_cost_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.log"
+    with path.open("wb") as file:
+        file.write(LINE.encode())
+        file.write(bytes(3 << 20))
+        file.seek(200 << 30)
+        file.write(b"\n" + LINE.encode())
+        file.truncate(300 << 30)
+    began = time.process_time()
+    log = read_logs([str(path)])
+    assert time.process_time() - began < 5
+    assert {event.place.line for event in log.events} == {1, 3}
+    assert log.files[0].size_bytes == 300 << 30
+
+
+def test_how_far_a_large_file_is_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncclcheck.logs.files.READING_TOLD_S", 0.0)
+    path = write(tmp_path / "large.log", LINE * (3 * CHUNK_BYTES // len(LINE)))
+    said: list[str] = []
+    read_logs([path], said.append)
+    assert said[-1] == f"reading {path}: 0.0 of 0.0 GB"
 
 
 def test_a_file_that_grows_is_read_as_far_as_it_was(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
     from ncclcheck.cli.explaining import explain_files, explain_ras
     from ncclcheck.cli.files import refuse_hung
     from ncclcheck.cli.outputs import refuse_bad_outputs, show, write_files
+    from ncclcheck.cli.screen import write_error
 
     if ras is not None and logs:
         raise UsageError("explain: --ras asks a running job: give it without files")
@@ -44,7 +45,8 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
     refuse_bad_outputs(given)
     for log in logs:
         refuse_hung(log, "explain")
-    report = explain_files(logs) if ras is None else explain_ras(ras)
+    say = (lambda _: None) if given["quiet"] else write_error
+    report = explain_files(logs, say) if ras is None else explain_ras(ras)
     unwritten = write_files(report, None, given)
     all_written = show(report, given, unwritten) and not unwritten
     context.exit(report.verdict.exit_code if all_written else report.verdict.exit_code or USAGE)

@@ -22,6 +22,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import answer_call
+from ncclcheck.exchange.store.source_filter import admit_only
 from ncclcheck.exchange.trust.handshake import (
     LINE_BYTES,
     PROTOCOL,
@@ -50,7 +51,10 @@ _FOR_A_WHILE = frozenset(
 
 
 class Served(Struct, frozen=True):
-    """What a server serves, and to whom. `credential` is what munge makes of the key, for those who ask it."""
+    """What a server serves, and to whom. `credential` is what munge makes of the key, for those who ask it.
+
+    `ranks_port`: of torch's store beside it, which lets in whom it is told to; 0: there is none.
+    """
 
     memory: MemoryBackend
     key: RunKey
@@ -94,6 +98,8 @@ class KeyedServer:
         self._strangers: dict[_Connection, str] = {}  # in order of arrival, with their addresses
         self._members: set[_Connection] = set()
         self._taking: set[asyncio.Task[Any]] = set()
+        self._sources: set[str] = set()  # of members: their ranks come from there
+        self._admitted: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="keyed-store", daemon=True)
         self._thread.start()
@@ -128,9 +134,18 @@ class KeyedServer:
         self._strangers[connection] = address
 
     def proven(self, connection: _Connection) -> None:
-        """Count a stranger as a member from now on."""
-        self._strangers.pop(connection, None)
+        """Count a stranger as a member from now on, and let the ranks of its node in."""
+        source = self._strangers.pop(connection, "")
         self._members.add(connection)
+        if source and source not in self._sources:
+            self._sources.add(source)
+            self._loop.call_later(timeouts.KEYED_ADMITS_S, self._admit)
+
+    def _admit(self) -> None:
+        """Tell the kernel whom torch's store lets in: of nodes that come together, once for all."""
+        if self._sources != self._admitted and self.served.ranks_port not in (0, self.port):
+            self._admitted = set(self._sources)
+            admit_only(self.served.ranks_port, self._admitted)
 
     def left(self, connection: _Connection) -> None:
         """Forget a connection that is closed."""

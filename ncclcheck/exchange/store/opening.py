@@ -19,6 +19,7 @@ from ncclcheck.exchange.store.keyed_server import KeyedServer, Served
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
 from ncclcheck.exchange.store.sealed import SealedStore
+from ncclcheck.exchange.store.source_filter import admit_only
 from ncclcheck.exchange.store.tcp import (
     hands_over,
     join,
@@ -72,6 +73,8 @@ def serve_with_key(held: socket.socket, trust: Trust, prefix: str, ranks: Deadli
         held.close()
         return meeting
     port = held.getsockname()[1] if meeting is None else meeting.port
+    if meeting is not None:
+        admit_only(port, ())  # the server adds the nodes that prove that they have the key
     served = Served(MemoryBackend(), trust.key, trust, prefix, port, credential_for(trust.key))
     try:
         return KeyedStore(served.memory, port, KeyedServer(held, served), meeting)
