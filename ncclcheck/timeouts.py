@@ -72,6 +72,7 @@ PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 
 STORE_CALL_S = 8.0  # one call: TCP has sent a lost packet again several times by then
 STORE_WAIT_S = 4.0  # of a call that waits for a key until the server tells that it is set
+STORE_LOOK_S = 4.0  # between two looks whether what this process wrote is still there
 STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
 # A store with a key: a caller has to prove itself by then; torch's store of another run would be silent for as long
 KEYED_HANDSHAKE_S = 5.0

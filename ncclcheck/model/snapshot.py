@@ -166,6 +166,27 @@ class Contested(Struct, frozen=True, forbid_unknown_fields=True):
     detail: str
 
 
+class StoreChanged(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key of the store that somebody else erased or overwrote, as a node noticed that wrote or had read it."""
+
+    host: str
+    key: str
+    what: str  # "is gone", "holds something else"
+
+
+class StoodStill(Struct, frozen=True, forbid_unknown_fields=True):
+    """A process of ncclcheck that did not run for a while though it should have, by its own clock."""
+
+    host: str
+    seconds: float
+    during: Literal["", "reach", "measure"] = ""  # while the network was tested; "": elsewhere
+
+    @property
+    def told(self) -> str:
+        """Return it as a sentence."""
+        return f"ncclcheck on {self.host} itself stood still for {self.seconds:.0f} s"
+
+
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     """How the value of a latency, clock or bandwidth probe was measured."""
 
@@ -306,6 +327,8 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     contested: tuple[Contested, ...] = ()
     store_lost: str = ""  # why node 0, or this one, could not hear the others any more, and since which step
     lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
+    store_changed: tuple[StoreChanged, ...] = ()  # what somebody else changed in the store of the run
+    stood_still: tuple[StoodStill, ...] = ()  # processes whose pause explains what is not known
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     @property

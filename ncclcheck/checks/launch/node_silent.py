@@ -41,6 +41,9 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
     if job_size(snapshot) == 1:
         yield NotApplicable("one node")
         return
+    if snapshot.store_changed:
+        yield NotKnown("another program writes into the store of this run")
+        return
     if snapshot.viewpoint == "one-node":
         lost = saw(snapshot, "lost")
         if lost:
