@@ -175,11 +175,14 @@ class StoreChanged(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StoodStill(Struct, frozen=True, forbid_unknown_fields=True):
-    """A process of ncclcheck that did not run for a while though it should have, by its own clock."""
+    """A node whose ncclcheck did not run for a while though it should have, by its own clock.
+
+    `is_listener`: the others were to be heard by it, so that it cannot tell whether they were silent.
+    """
 
     host: str
     seconds: float
-    during: Literal["", "reach", "measure"] = ""  # while the network was tested; "": elsewhere
+    is_listener: bool = False
 
     @property
     def told(self) -> str:
