@@ -8,6 +8,9 @@ from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.recording import RecordingStore, digest_of
+from ncclcheck.exchange.store.sealed import SealedStore
+from ncclcheck.exchange.trust.run_key import new_key
+from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.fact import Missing
 
 
@@ -70,6 +73,15 @@ def test_erased_and_overwritten_keys_are_noticed() -> None:
         "step/0": "holds something else",
         "step/1": "holds something else",
     }
+
+
+def test_what_a_run_with_a_key_sealed_in_a_launchers_store_is_no_change() -> None:
+    key = new_key("--key-file")
+    store = RecordingStore(SealedStore(DeadlineStore(MemoryBackend(), 7), Trust(key), key, "job"))
+    store.set("build", b"0.1.0")  # before the run has its nonce
+    store.set("serving", b"n" * 16)
+    store.set_document("step/0", b"order")
+    assert store.changed() == {}
 
 
 def test_a_key_that_was_read_and_is_gone_was_erased() -> None:
