@@ -131,6 +131,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     waited_s: float = 0.0
     first_node_there: bool = False
     first: str = ""
+    is_open: bool = False  # any user may remove and replace files in the folder: it has no sticky bit
 
 
 class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
