@@ -72,6 +72,7 @@ PIPE_FULL_POLL_S = 0.005  # a non-blocking pipe that takes no more
 
 STORE_CALL_S = 8.0  # one call: TCP has sent a lost packet again several times by then
 STORE_WAIT_S = 4.0  # of a call that waits for a key until the server tells that it is set
+STORE_LOOK_S = 4.0  # between two looks whether what this process wrote is still there
 STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
 # A store with a key: a caller has to prove itself by then; torch's store of another run would be silent for as long
 KEYED_HANDSHAKE_S = 5.0
@@ -284,6 +285,9 @@ KILL_GPU_WORKERS_S = 10.0
 WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
 # Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
 LONGEST_GAP_S = 0.5
+AWAKE_BEAT_S = 0.1  # between two beats by which a process notices that it stood still
+# A process that stood still for so long may have missed what others waited for: they accuse after that time
+STOOD_STILL_S = 3.0
 TRY_POINT_S = 1.0  # of a point in each set of processes of --try: the rounds make it precise, not one set
 COMPARE_S = 40.0  # the comparison of as-is and advised: starting torch on a busy node may take most of it
 LEAST_COMPARE_S = 12.0  # with less time its workers could not start, form a group and measure

@@ -6,18 +6,24 @@ import time
 from collections.abc import Iterable
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.awake import awake_s
 
 
 class Deadline:
-    """A monotonic end time; every wait of a run is cut by it. `whole`: the one that it is a part of (`within`)."""
+    """A monotonic end time; every wait of a run is cut by it. `whole`: the one that it is a part of (`within`).
+
+    A part stands still while this process does: what it waits for had no time to be heard. The whole does not.
+    """
 
     def __init__(self, seconds: float, whole: Deadline | None = None) -> None:
-        self._end = time.monotonic() + seconds
+        self._now = time.monotonic if whole is None else awake_s
+        self._end = self._now() + seconds
         self.whole: Deadline = self if whole is None else whole
 
     def left(self, at_most: float | None = None) -> float:
         """Return the seconds until the end, never negative, and never more than `at_most`."""
-        left = max(0.0, self._end - time.monotonic())
+        left = max(0.0, self._end - self._now())
+        left = left if self.whole is self else min(left, self.whole.left())
         return left if at_most is None else min(left, at_most)
 
     def within(self, seconds: float) -> Deadline:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar
 
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.awake import awake_s
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, Hello, MessageVersion, read_message, unpack
 from ncclcheck.exchange.own_build import own_build
@@ -56,17 +56,17 @@ def gather_hellos(
     Certain: each missing node (rank) is known to have given up; or as many processes came as were expected, with
     ranks that clash, and no other came for a while.
     """
-    started = time.monotonic()
+    started = awake_s()
     hellos: dict[int, Hello] = {}
     refused: dict[int, str] = {}
     last_arrival, looked, said, is_explained = started, started, 0, False
     for _ in polls(deadline):
-        thorough = deadline.passed or time.monotonic() - looked > timeouts.THOROUGH_LOOK_S
+        thorough = deadline.passed or awake_s() - looked > timeouts.THOROUGH_LOOK_S
         if _read_new(store, launch, hellos, refused, thorough=thorough):
-            last_arrival = looked = time.monotonic()
-        looked = time.monotonic() if thorough else looked
+            last_arrival = looked = awake_s()
+        looked = awake_s() if thorough else looked
         missing = _missing_nodes(hellos.values(), launch)
-        quiet_s = time.monotonic() - last_arrival
+        quiet_s = awake_s() - last_arrival
         quiet = quiet_s > timeouts.WRONG_NODES_QUIET_S
         arrived = len(hellos) + len(refused)
         if not missing and (arrived >= launch.world_size or quiet_s > timeouts.RANKS_QUIET_S):
@@ -78,7 +78,7 @@ def gather_hellos(
         if store.lost is not None:
             break
         meanwhile(hellos)
-        waited_s = time.monotonic() - started
+        waited_s = awake_s() - started
         if waited_s > 3.0 * (said + 1):
             said += 1
             whom = _whom(missing, launch, arrived)
@@ -87,7 +87,7 @@ def gather_hellos(
             is_explained = True
             for line in _why_silent(missing - set(given_up()), launch):
                 say(line)
-    return Arrivals(hellos, refused, round(time.monotonic() - started, 1))
+    return Arrivals(hellos, refused, round(awake_s() - started, 1))
 
 
 def _whom(missing: set[int], launch: Launch, arrived: int) -> str:
@@ -213,7 +213,7 @@ def gather_answers(
 
     while waiting and store.lost is None:
         arrived = _gathered(store, waiting, take, deadline)
-        if deadline.whole.passed or time.monotonic() - arrived > timeouts.STILL_ARRIVING_S:
+        if deadline.whole.passed or awake_s() - arrived > timeouts.STILL_ARRIVING_S:
             break
         deadline = deadline.whole.within(timeouts.STILL_ARRIVING_S)
     return answers
@@ -244,18 +244,16 @@ def gather_read(
 def _gathered(
     store: Store, waiting: dict[str, int], take: Callable[[int, bytes], None], deadline: Deadline
 ) -> float:
-    """Take what arrives by the deadline out of `waiting`; return when (monotonic) the last of it came."""
-    arrived, looked, pause_s = 0.0, time.monotonic(), timeouts.THOROUGH_LOOK_S
+    """Take what arrives by the deadline out of `waiting`; return when (`awake_s`) the last of it came."""
+    arrived, looked, pause_s = 0.0, awake_s(), timeouts.THOROUGH_LOOK_S
     for _ in polls(deadline):
-        started = time.monotonic()
+        started = awake_s()
         thorough = deadline.passed or started - looked > pause_s
         found = store.get_documents(tuple(waiting), thorough=thorough)
-        asked_s = time.monotonic() - started
+        asked_s = awake_s() - started
         for name, data in found.items():
             take(waiting.pop(name), data)
-        now = (
-            time.monotonic()
-        )  # what is taken is decoded, too: of thousands that takes a while, and others arrive
+        now = awake_s()  # what is taken is decoded, too: of thousands that takes a while, and others arrive
         if thorough or found:
             looked = now
         if thorough:  # it asks for each: of thousands it may not take most of the time

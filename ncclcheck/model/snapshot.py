@@ -131,6 +131,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     waited_s: float = 0.0
     first_node_there: bool = False
     first: str = ""
+    is_open: bool = False  # any user may remove and replace files in the folder: it has no sticky bit
 
 
 class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,6 +165,30 @@ class Contested(Struct, frozen=True, forbid_unknown_fields=True):
     node_rank: int
     what: Literal["hello", "facts"]
     detail: str
+
+
+class StoreChanged(Struct, frozen=True, forbid_unknown_fields=True):
+    """A key of the store that somebody else erased or overwrote, as a node noticed that wrote or had read it."""
+
+    host: str
+    key: str
+    what: str  # "is gone", "holds something else"
+
+
+class StoodStill(Struct, frozen=True, forbid_unknown_fields=True):
+    """A node whose ncclcheck did not run for a while though it should have, by its own clock.
+
+    `is_listener`: the others were to be heard by it, so that it cannot tell whether they were silent.
+    """
+
+    host: str
+    seconds: float
+    is_listener: bool = False
+
+    @property
+    def told(self) -> str:
+        """Return it as a sentence."""
+        return f"ncclcheck on {self.host} itself stood still for {self.seconds:.0f} s"
 
 
 class Measured(Struct, frozen=True, forbid_unknown_fields=True):
@@ -306,6 +331,8 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     contested: tuple[Contested, ...] = ()
     store_lost: str = ""  # why node 0, or this one, could not hear the others any more, and since which step
     lost_first_node: LostFirstNode | None = None  # from the viewpoint of "one-node" only
+    store_changed: tuple[StoreChanged, ...] = ()  # what somebody else changed in the store of the run
+    stood_still: tuple[StoodStill, ...] = ()  # processes whose pause explains what is not known
     builds: dict[str, str] = {}  # host -> the ncclcheck that it says it runs, where they differ
 
     @property

@@ -8,6 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.awake import notice_pauses
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.rendezvous import placed
@@ -52,6 +53,7 @@ def run_command(
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
+    notice_pauses()
     told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
     detected = detect(told, options.flags, options.line)
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():

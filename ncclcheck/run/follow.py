@@ -16,6 +16,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.run.pauses import PauseNotes
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.late import LONGEST_REASON, MOST_TOLD, OrdersRefused
@@ -35,6 +36,7 @@ class Lost(Struct, frozen=True):
 def follow(participant: Participant) -> Finish | Lost:
     """Follow all orders; return the verdict, or how node 0 was lost. A further rank waits, but for its worker."""
     reader, when = OrderReader(participant), AT_FIRST
+    pauses = PauseNotes(participant.store, participant.ticket)
     while True:
         received = reader.next(participant.context.deadline)
         if isinstance(received, Missing):
@@ -46,7 +48,9 @@ def follow(participant: Participant) -> Finish | Lost:
             continue
         if participant.local is None and str(participant.ticket) not in step_of(order).by_ranks(order):
             continue
+        pauses.begin(step_of(order).name)
         answer = _answer(participant, order)
+        pauses.tell()
         doing = step_of(order).doing
         if isinstance(answer, Missing):
             return Lost(answer, f"during {doing}")

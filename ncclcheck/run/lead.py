@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.awake import still_s
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.store import keys
 from ncclcheck.model.fact import Missing
@@ -11,6 +12,7 @@ from ncclcheck.model.facts import MasterPath
 from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.run.doubts import store_changes, with_store_changes
 from ncclcheck.run.follow import follow
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Participant
@@ -36,6 +38,7 @@ def lead(session: Session) -> None:
     is over, and nobody is silent for that.
     """
     mark = session.store.get(keys.SERVING)
+    session.state.still_before_s = still_s()
     for step in STEPS:
         if session.state.is_over or not step.applies(session):
             continue
@@ -58,7 +61,8 @@ def _is_erased(session: Session, mark: bytes | Missing) -> bool:
 
 
 def _end(session: Session, snapshot: Snapshot) -> None:
-    session.state.is_over, session.state.snapshot = True, snapshot
+    changes = store_changes(session.store, session.context.host)
+    session.state.is_over, session.state.snapshot = True, with_store_changes(snapshot, changes)
 
 
 def _accuses(before: Snapshot, after: Snapshot) -> bool:

@@ -41,6 +41,7 @@ class RunState:
         self.targets: dict[int, tuple[Target, ...]] = {}  # ticket -> listeners
         self.own_ticket: int | None = None  # None: the coordinator is no node of the run
         self.orders_given = 0
+        self.still_before_s = 0.0  # how long this process had stood still when it began to lead
         self.held = ""  # workers of a benchmark that did not end, as a sentence
         self.gone: frozenset[int] = (
             frozenset()

@@ -184,6 +184,29 @@ _calls("many-small-keys", lambda store: [store.set(f"x{time.time_ns()}", "y" * 1
 _calls("queue-without-end", lambda store: store.queue_push("q", "y" * (1 << 20)))
 
 
+def _while_measuring(name: str, spoil: Callable[[Any, str], Any]) -> None:
+    """Spoil every key that is there, as soon as ranks measure."""
+
+    def run(field: Field) -> None:
+        measures: list[bool] = []
+
+        def write(store: Any) -> None:
+            keys = store.list_keys()
+            measures.extend(
+                [True] if any("/bench/point/" in key or "pairs/answer/1" in key for key in keys) else []
+            )
+            for key in keys if measures else ():
+                spoil(store, key)
+
+        in_store(field, write, 0.003)
+
+    ATTACKS[name] = run
+
+
+_while_measuring("measuring-all-keys-erased", lambda store, key: store.delete_key(key))
+_while_measuring("measuring-all-keys-garbled", lambda store, key: store.set(key, os.urandom(40)))
+
+
 @attack
 def hellos_of_many_ranks(field: Field) -> None:
     """Say hello in the name of many nodes, each with thousands of further ranks that never come."""

@@ -36,6 +36,20 @@ def test_without_a_key_who_is_spoken_for_is_not_accused(tmp_path: Path) -> None:
     assert {"place-contested"} <= named <= {"place-contested", "node-silent"}, run.text()
 
 
+@pytest.mark.parametrize(
+    "attack",
+    ["measuring-all-keys-erased", pytest.param("measuring-all-keys-garbled", marks=pytest.mark.further)],
+)
+def test_without_a_key_nobody_is_accused_of_messages_that_a_stranger_spoils(
+    attack: str, tmp_path: Path
+) -> None:
+    run = attacked(attack, keyed=False, kept=tmp_path)
+    assert not run.hung
+    assert run.harm == ()
+    assert {slug for node in run.findings for slug in node} == {"store-changed"}, run.text()
+    assert set(run.codes) == {3}, run.text()
+
+
 @pytest.mark.further
 def test_without_a_key_a_store_that_is_filled_takes_no_more_memory(tmp_path: Path) -> None:
     run = attacked("many-huge-values", keyed=False, kept=tmp_path)

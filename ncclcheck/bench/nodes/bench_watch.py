@@ -84,6 +84,7 @@ class BenchWatch:
         self._times = WordTimes(time.monotonic())
         self._undead: tuple[str, ...] = ()
         self._unsaid = ""
+        self._unreadable = ""  # what stands in the place of a node's words
         self._points: tuple[Point, ...] = ()
         self._refused: dict[int, str] = {}  # number of a point that the backend refused -> why
         self._complaints: set[str] = set()
@@ -96,8 +97,8 @@ class BenchWatch:
             failures = self.look(AT_THE_END if deadline.passed else self._deadlines)
             if all_done(self.states(), self._order.world_size):
                 return self.result(())
-            if failures:
-                return self.result(failures)
+            if failures:  # who is silent may have said what somebody else overwrote
+                return self.result((), self._unreadable) if self._unreadable else self.result(failures)
             if over := self.over(deadline):
                 return self.result((), "" if self._is_measured() else over)
             self._show(self.standing())
@@ -227,7 +228,8 @@ class BenchWatch:
             try:
                 message = read_message(data, BenchState, FACTS_LIMIT_BYTES)
             except DecodeError as error:
-                self._complain(f"a word of {host} about its workers was refused: {error}")
+                self._unreadable = f"a word of {host} about its workers was refused: {error}"
+                self._complain(self._unreadable)
                 continue
             known = self._last.get(ticket)
             if known is None or message.sequence != known.sequence:

@@ -30,6 +30,7 @@ from ncclcheck.timeouts import (
     ROUND_POLL_S,
 )
 
+REFUSED = "its answer was refused"  # begins what becomes of a node for which anybody may have written
 Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
 
@@ -172,6 +173,6 @@ def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -
         except DecodeError as error:
             refused = str(error)
         if refused:
-            detail = f"its answer was refused: {refused}"
+            detail = f"{REFUSED}: {refused}"
             answer = PairAnswer("", "", outcome="died", detail=detail, own=True)
         answers[waited[key]] = answer

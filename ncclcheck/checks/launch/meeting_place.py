@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
@@ -49,6 +51,23 @@ def meeting_place(snapshot: Snapshot) -> Iterator[Answer]:
     if not views:
         yield NotApplicable("--meet-in was not given")
         return
+    yield from _found(views)
+
+
+def _found(views: tuple[MeetingView, ...]) -> Iterator[Finding]:
+    """Yield what is wrong; in a folder where any user may remove files, that is said with it."""
+    is_open = any(view.is_open for view in views)
+    for finding in _causes(views):
+        yield _of_open_folder(finding, views[0].path) if is_open else finding
+
+
+def _of_open_folder(finding: Finding, path: str) -> Finding:
+    why = f"{path} is writable for all users and has no sticky bit, so anybody may have removed or replaced files there"
+    fix = Fix("name a folder that only your user may write, or set the sticky bit", (f"chmod +t {path}",))
+    return replace(finding, summary=f"{finding.summary}; {why}", fixes=(*finding.fixes, fix))
+
+
+def _causes(views: tuple[MeetingView, ...]) -> Iterator[Finding]:
     for view in views:
         if view.outcome == "unusable":
             yield _unusable(view)

@@ -41,6 +41,10 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
     if job_size(snapshot) == 1:
         yield NotApplicable("one node")
         return
+    doubt = _doubt(snapshot)
+    if doubt:
+        yield NotKnown(doubt)
+        return
     if snapshot.viewpoint == "one-node":
         lost = saw(snapshot, "lost")
         if lost:
@@ -62,6 +66,14 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding(snapshot, phase, why, silents)
     if saw(snapshot, "lost") and not any(silent.node_rank == 0 for silent in snapshot.silent):
         yield _lost(snapshot)
+
+
+def _doubt(snapshot: Snapshot) -> str:
+    """Return why it is not known who is silent; empty where it is."""
+    if snapshot.store_changed:
+        return "another program writes into the store of this run"
+    paused = [still for still in snapshot.stood_still if still.is_listener]
+    return f"{paused[0].told}, so it is not known who was silent meanwhile" if paused else ""
 
 
 def _why(silent: Silent) -> str:

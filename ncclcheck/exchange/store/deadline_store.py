@@ -9,11 +9,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, TypeAlias
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.awake import awake_s
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.store.base import TOGETHER, VALUE_LIMIT_BYTES, Backend, BatchBackend
 from ncclcheck.exchange.store.torch_versions import is_own_bug
@@ -161,10 +163,7 @@ class DeadlineStore:
             return self._lost
         answer: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._calls.put((lambda: function(self._backend), answer))
-        try:
-            result = answer.get(timeout=timeouts.STORE_CALL_S)
-        except queue.Empty:
-            result = Missing("timeout", f"the store did not answer within {timeouts.STORE_CALL_S:.0f} s")
+        result = _answered(answer)
         if isinstance(result, Exception):
             self._lost = Missing("error", first_line(result))
             raise result
@@ -185,6 +184,15 @@ class DeadlineStore:
             ) as error:  # torch raises several types here; all but bugs mean that the store is gone
                 bug = self._lost is None and is_own_bug(error)
                 answer.put(error if bug else Missing("error", first_line(error)))
+
+
+def _answered(answer: queue.SimpleQueue[Any]) -> Any:
+    """Return the answer to a call. While this process stands still, no time of it passes."""
+    began = awake_s()
+    while (left_s := began + timeouts.STORE_CALL_S - awake_s()) > 0:
+        with suppress(queue.Empty):
+            return answer.get(timeout=left_s)
+    return Missing("timeout", f"the store did not answer within {timeouts.STORE_CALL_S:.0f} s")
 
 
 def _read_many(backend: Backend, document_keys: Sequence[str], thorough: bool) -> dict[str, bytes]:

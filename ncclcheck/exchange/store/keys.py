@@ -32,7 +32,7 @@ SAVED = "saved"  # the snapshot
 VERDICT_PORT = "verdict-port"  # node 0: where it confirms its verdict, at the master address
 JUDGED = ("facts/", "answer/")  # begins the key of every document on which a verdict rests
 # Begin the keys that nobody waits for: they are looked for, or there before anybody is told to read them
-POLLED = ("hello/", "facts/", "announced/", "order/", "answer/", "refused/", "bye/")
+POLLED = ("hello/", "facts/", "announced/", "order/", "answer/", "refused/", "still/", "bye/")
 NEVER_SET = "gone"  # read only to see whether the store still answers
 
 
@@ -74,6 +74,11 @@ def answer(number: int, ticket: int) -> str:
 def refused_orders(ticket: int) -> str:
     """Return where a node tells which orders it refused."""
     return f"refused/{ticket}"
+
+
+def stood_still(ticket: int) -> str:
+    """Return where a process tells that it did not run for a while."""
+    return f"still/{ticket}"
 
 
 def bye(ticket: int) -> str:

@@ -33,13 +33,15 @@ FIRST_IS_SILENT = "node 0 gave no sign of life"  # the folder itself answers
 class FolderView(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there.
 
-    `first` is the host of node 0, where it came lately, with or without a run that is alive.
+    `first` is the host of node 0, where it came lately, with or without a run that is alive. `is_open`: any user may
+    remove and replace files there.
     """
 
     found: bool = False
     others: tuple[str, ...] = ()
     filesystem: str = ""
     first: str = ""
+    is_open: bool = False
 
 
 class RunFolder:
@@ -182,7 +184,9 @@ class FolderMember:
             if name.startswith(self._prefix(_FIRST)) and self._is_recent(self._folder / name):
                 self._first = self._host_of(self._folder / name) or self._first
         others = tuple(sorted(self._met))
-        return encode(FolderView(self.run is not None, others, self._filesystem, self._first))
+        mode = self._folder.stat().st_mode
+        is_open = bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
+        return encode(FolderView(self.run is not None, others, self._filesystem, self._first, is_open))
 
     def close(self) -> None:
         """Remove what this process left in the folder; on node 0 the whole run."""

@@ -11,6 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.awake import still_s
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.master import find_master, give_up, is_elsewhere, unmarked
 from ncclcheck.exchange.join.relay import listen_for_others
@@ -26,6 +27,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import LostFirstNode, Snapshot
 from ncclcheck.run.context import Context
+from ncclcheck.run.doubts import store_changes, with_own_pause, with_store_changes
 from ncclcheck.run.follow import Lost, follow
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import join_store, search_of
@@ -70,6 +72,8 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
         verdict = follow(participant)
     if isinstance(verdict, Lost):
         state.snapshot = lost(context, prepared, way, verdict, first_host)
+        changes = store_changes(participant.store, context.host)
+        state.snapshot = with_store_changes(with_own_pause(state.snapshot, context.host, still_s()), changes)
         return
     state.prints = False
     state.verdict = verdict

@@ -75,6 +75,7 @@ class _Meeting(Struct, frozen=True):
             others=last.others,
             waited_s=round(waited_s, 1),
             first=last.first,
+            is_open=last.is_open,
         )
 
 

@@ -9,7 +9,7 @@ from ncclcheck.bench.pairs.matrix_result import plan_for, with_rounds
 from ncclcheck.bench.pairs.pair_node import PairPlace, run_pairs
 from ncclcheck.bench.pairs.pair_orders import PairsOrder, pairs_faults, pairs_order
 from ncclcheck.bench.pairs.pair_rounds import Rounds, lead_rounds
-from ncclcheck.bench.pairs.round_answers import RoundContext
+from ncclcheck.bench.pairs.round_answers import REFUSED, RoundContext
 from ncclcheck.bench.pairs.standstill import Standstill
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.fact import Missing
@@ -26,9 +26,10 @@ from ncclcheck.timeouts import UNTIL_THE_END_S
 def _lead(session: Session) -> Snapshot:
     """Lead the rounds; what is known after each of them is in the session's snapshot."""
     snapshot, request = session.snapshot, session.context.options.isolate or IsolateRequest()
+    result = "matrix" if request.matrix else "isolation"
     network = bench_network(wish_of(session), snapshot)
     if isinstance(network, Missing):
-        return replace(snapshot, **{"matrix" if request.matrix else "isolation": network})
+        return replace(snapshot, **{result: network})
     host_of = {agent.ticket: agent.host for agent in session.agents}
     plan = plan_for(request, host_of)
 
@@ -44,6 +45,10 @@ def _lead(session: Session) -> Snapshot:
     keep(rounds)
     hung = [lost for lost in rounds.lost if lost.outcome == "hang"]
     session.state.gone = frozenset(gone.ticket for gone in (*hung, *rounds.unheard))
+    unread = [lost for lost in rounds.lost if lost.detail.startswith(REFUSED)]
+    if unread:  # nobody is bad because of a message that is none
+        why = f"{host_of[unread[0].ticket]}: {unread[0].detail}; another program may write into the store of this run"
+        return replace(snapshot, **{result: Missing("error", why)})
     return session.state.snapshot
 
 

@@ -1,4 +1,4 @@
-"""Late: the last look before the verdict: who came late, and which orders the nodes refused."""
+"""Late: the last look before the verdict: who came late, which orders were refused, and whether somebody interfered."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.exchange.awake import still_s
 from ncclcheck.exchange.contested import with_late_claims
 from ncclcheck.exchange.gather import late_hellos
 from ncclcheck.exchange.messages import SMALL_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
-from ncclcheck.model.snapshot import Refused, Snapshot
+from ncclcheck.model.snapshot import Refused, Snapshot, StoodStill
+from ncclcheck.run.doubts import store_changes, with_pauses, with_store_changes
+from ncclcheck.run.pauses import told_pauses
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Step
 from ncclcheck.timeouts import UNTIL_THE_END_S
@@ -32,11 +35,14 @@ class OrdersRefused(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _lead(session: Session) -> Snapshot:
+    changes = store_changes(session.store, session.context.host)  # first: a garbled counter loses the store
     host_of = {agent.ticket: agent.host for agent in session.agents}
     refused = refused_orders(session.store, host_of)
     snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
     late = late_hellos(session.store, session.context.launch, session.state.arrivals)
-    return with_late_claims(snapshot, late)
+    own = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
+    seen = with_pauses(with_late_claims(snapshot, late), own, told_pauses(session.store, host_of))
+    return with_store_changes(seen, changes)
 
 
 def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:

@@ -89,12 +89,12 @@ def test_a_pause_of_node_0_lets_no_victim_of_a_dead_node_be_accused(store: Store
     assert (failure.host, failure.state) == ("node01", "error"), "node02 lives, and says nothing is wrong"
 
 
-def test_a_node_whose_words_are_refused_is_lost_and_the_refusal_is_said_once(store: Store) -> None:
+def test_a_node_whose_words_are_refused_is_not_accused_and_the_refusal_is_said_once(store: Store) -> None:
     say_words(store, word(rank(0, phase="joining", inside=True)), b'{"schema_version":"9"}')
     said: list[str] = []
     result = watch(store, said.append, replace(DEADLINES, lost_s=3.5, first_word_s=3.5)).until(Deadline(30))
-    assert {failure.state for failure in result.failures} == {"lost"}
-    assert "node02" in {failure.host for failure in result.failures}
+    assert result.failures == (), "whoever reaches the store may have written that"
+    assert result.unfinished.startswith("a word of node02 about its workers was refused")
     refusals = [text for text in said if "refused" in text]
     assert len(refusals) == 1
     assert refusals[0].startswith("a word of node02 about its workers was refused: schema version '9'")

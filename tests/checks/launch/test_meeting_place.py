@@ -35,6 +35,15 @@ def test_a_folder_that_is_another_one_on_some_nodes_is_not_shared() -> None:
     assert "/shared is not shared" in found.summary
 
 
+def test_of_a_folder_in_which_any_user_may_remove_files_that_is_said_too() -> None:
+    view = apart("node02", 1, outcome="unusable", detail="No such file or directory")
+    assert "sticky" not in finding("meeting-place", seen_by(view)).summary
+    found = finding("meeting-place", seen_by(replace(view, is_open=True)))
+    assert "anybody may have removed or replaced files there" in found.summary
+    assert found.fixes[-1].commands == ("chmod +t /shared",)
+    assert is_silent("meeting-place", seen_by(replace(MET, is_open=True)))
+
+
 def test_a_local_filesystem_is_the_cause_where_nobody_can_be_reached() -> None:
     alone = seen_alone(cluster(4), "node02")
     found = finding("meeting-place", replace(alone, meetings=(apart("node02", 1, filesystem="tmpfs"),)))

@@ -134,6 +134,14 @@ def test_a_node_0_that_is_gone_is_not_waited_for(tmp_path: Path) -> None:
         RunFolder(first.run.path, dead_s=60).read("nothing")
 
 
+@pytest.mark.parametrize(("mode", "is_open"), [(0o755, False), (0o1777, False), (0o777, True)])
+def test_a_folder_in_which_any_user_may_remove_files_is_open(
+    tmp_path: Path, mode: int, is_open: bool
+) -> None:
+    tmp_path.chmod(mode)
+    assert look(place(tmp_path, "node01")).is_open is is_open
+
+
 def test_another_job_and_a_link_are_passed_over(tmp_path: Path) -> None:
     other = FolderMember(tmp_path, "f" * 16, "node01", "")
     other.open_run()
