@@ -20,6 +20,7 @@ from ncclcheck.checks.logs._culprits import (
     without_a_word,
 )
 from ncclcheck.checks.logs._network import is_without_p2p, only_sockets, without_gpudirect
+from ncclcheck.checks.logs._reruns import mended_by_version
 from ncclcheck.checks.logs._view import fell_back, finished_well, remarks
 from ncclcheck.checks.logs._works import (
     is_last_of_its_host,
@@ -162,7 +163,10 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
     What it did with another setting, which got around the cause, does not count.
     """
     # nor do results of processes that measured each for itself: they are of another measurement than the one asked for
-    helped = {remark.place for remark in (*remarks(log, "workaround", "remedy"), *measured_apart(log))}
+    helped = {
+        remark.place
+        for remark in (*remarks(log, "workaround", "remedy", "mpi-startup"), *measured_apart(log))
+    }
     return (
         helped.isdisjoint(suspect.places)
         and suspect.slug in _ENDS_AT_ONCE
@@ -178,6 +182,8 @@ def _got_over(log: Log, suspect: Suspect) -> bool:
 def _worked_around(log: Log, ranked: Sequence[Suspect]) -> bool:
     """Return True if the job only worked with a setting that gets around its first cause."""
     first = ranked[0] if ranked else None
+    if first is not None and first.slug == "nccl-or-driver-bug" and mended_by_version(log):
+        return True
     helped = {remark.place for remark in remarks(log, "workaround")}
     helped |= {process.place for process in log.processes if is_without_p2p(process)}
     return first is not None and first.severity == "error" and not helped.isdisjoint(first.places)

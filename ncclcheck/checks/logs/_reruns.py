@@ -51,11 +51,13 @@ def mended_by_version(log: Log) -> tuple[Run, Run] | None:
 
     Return None too if a setting of NCCL was tried between the two: that may be what helped.
     """
-    runs = [run for run in _runs(log) if len(run.versions) == 1]
+    runs = [run for run in _runs(log) if run.versions]
     for number, failed in enumerate(runs):
         for later in runs[number + 1 :]:
             if failed.wrong and not failed.ends and later.ends and not later.wrong:
-                differs = failed.versions != later.versions and not _tried_between(log, failed, later)
+                differs = failed.versions.isdisjoint(later.versions) and not _tried_between(
+                    log, failed, later
+                )
                 return (failed, later) if differs else None
     return None
 
@@ -90,7 +92,9 @@ def _starts(log: Log) -> tuple[int, ...]:
 
 def _runs(log: Log) -> Iterator[Run]:
     banners, wrong = _by_run(log, remarks(log, "nccl-banner")), _by_run(log, all_alarms(log))
-    ends = _by_run(log, [end for end in remarks(log, "finished") if closes_the_job(end)])
+    ends = _by_run(
+        log, [end for end in remarks(log, "finished") if closes_the_job(end) or end.text.startswith("done")]
+    )
     for number in range(1, len(_starts(log)) + 1):
         yield Run(tuple(banners.get(number, ())), tuple(wrong.get(number, ())), tuple(ends.get(number, ())))
 

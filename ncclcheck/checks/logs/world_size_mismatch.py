@@ -18,6 +18,7 @@ from ncclcheck.model.finding import Fix
 
 # A command that lists some of the pods only
 _CUT = re.compile(r"\b(?:head|tail)\b|(?<!\S)-l\b|selector|\bgrep .{0,40}(?:worker|master|launcher)")
+_SEVERAL = 2
 
 
 @cause(
@@ -55,6 +56,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
         _apart(log)
         or _beyond(log)
         or _too_many_launchers(log)
+        or _each_alone(log)
         or _one_number(log)
         or _sizes_differ(log)
         or _too_few_pods(log)
@@ -181,6 +183,20 @@ def _coordinator_is_here(log: Log) -> Suspect | None:
         [*alone, *absent],
         confidence="likely",
     )
+
+
+def _each_alone(log: Log) -> Suspect | None:
+    """Return that MPI started several processes, and each of them takes itself for the only one."""
+    started, alone = remarks(log, "mpi-startup"), remarks(log, "world-of-one")
+    if len({line.values["rank"] for line in started}) < _SEVERAL or len(alone) < _SEVERAL:
+        return None
+    found = suspect(
+        f"mpirun started {len(started)} processes, and each says that it is the only one: they are built for another "
+        "MPI than the one that started them.",
+        [*started[:2], *alone],
+        confidence="likely",
+    )
+    return replace(found, blames_nobody=True)
 
 
 def _too_many_launchers(log: Log) -> Suspect | None:

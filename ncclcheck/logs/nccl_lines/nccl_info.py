@@ -17,6 +17,8 @@ _LONGEST_VALUE = 512
 
 VERSION_PATTERN = r"NCCL version (?P<nccl>\d+\.\d+(?:\.\d+)?)\S*?(?:\+cuda(?P<cuda>[\d.]+))?(?:\s|$)"
 _VERSION = re.compile(VERSION_PATTERN)
+TUPLE_PATTERN = r"\bnccl[ :=]{1,3}\((?P<major>\d), (?P<minor>\d{1,2}), (?P<patch>\d{1,2})\)"
+_TUPLE = re.compile(TUPLE_PATTERN)  # torch.cuda.nccl.version()
 _FIRST_MISREAD = 20  # major number of 2.9, whose code is 20900
 # `Bootstrap : Using eth0:10.0.0.1<0>` up to 2.23, `Bootstrap: Using` since; 2.7 lists `[0]ib0:...`
 _BOOTSTRAP = re.compile(
@@ -223,6 +225,8 @@ def _named(names: tuple[str, ...], word: str) -> str:
 
 def version_in(text: str) -> tuple[str, str] | None:
     """NCCL's and CUDA's version of a bare `NCCL version` line, which carries no process."""
+    if match := _TUPLE.search(text):
+        return ".".join(match.groups()), ""
     match = _VERSION.search(text)
     return (_as_nccl_says_it(match["nccl"]), match["cuda"] or "") if match else None
 

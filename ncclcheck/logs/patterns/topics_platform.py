@@ -177,6 +177,14 @@ PLATFORM_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "mpi-startup", (r"\bMPI startup\(\): (?P<rank>\d{1,6}) {2,12}\d{1,8} ",), alarms=False
+    ),  # of Intel MPI
+    Topic(
+        "world-of-one",  # of a program that prints it
+        (r"^(?:num_workers|world[_ ]size|size|hvd\.size\(\)) ?[=:] ?1$",),
+        alarms=False,
+    ),
+    Topic(
         "told-master",
         (r"\bmain[-_]process[-_]ip[:= ]{1,3}['\"]?(?P<address>[\w.:-]{2,253})",),
         alarms=False,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ncclcheck.logs.messages import software
-from ncclcheck.logs.nccl_lines.nccl_info import VERSION_PATTERN
+from ncclcheck.logs.nccl_lines.nccl_info import TUPLE_PATTERN, VERSION_PATTERN
 from ncclcheck.logs.patterns.automaton import any_of
 from ncclcheck.logs.patterns.topics import TOPIC_PATTERNS
 from ncclcheck.logs.patterns.topics_harmless import HARMLESS_PATTERNS
@@ -45,6 +45,7 @@ PATTERNS = (
     *exits.PATTERNS,
     *ras_text.PATTERNS,
     VERSION_PATTERN,
+    TUPLE_PATTERN,
     re.escape(TRACEBACK),
     re.escape(LAST_ERROR),
     r"\] INFO NET/Socket : Using|\] INFO NET : Using interface",  # NCCL 2.3 and older
