@@ -78,9 +78,8 @@ STORE_CLOSE_S = 1.0  # for a call that still runs, when the store is closed
 KEYED_HANDSHAKE_S = 5.0
 KEYED_BANNER_S = 3.0  # node 0 speaks first: two SYNs, and a line
 KEYED_ASKED_S = 1.0  # torch's store has not answered by then: perhaps it is one that asks for a key
-KEYED_ADMITS_S = (
-    0.1  # before the ranks' store lets a new member's address in: the next ones may have come by then
-)
+# Before the store of the ranks lets a new member's address in: the next ones may have come by then
+KEYED_ADMITS_S = 0.1
 KEYED_FULL_S = 0.05  # no file descriptor is left for a caller: until some have gone
 MEMORY_POLL_S = 0.05  # the memory of node 0, which a stranger can fill by a gigabyte in a second
 KEYED_CLOSE_S = 1.0  # cutting off the callers when the store is closed

@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import ranks_mark
 from ncclcheck.exchange.store.recording import RecordingStore
 from ncclcheck.model.bench import BenchResult, Comparison
 from ncclcheck.model.benchmarks.isolation import PairIsolation
@@ -29,7 +31,10 @@ def store_changes(store: Store, host: str) -> tuple[StoreChanged, ...]:
     """Return what of this process's own messages somebody else has changed in the store."""
     if not isinstance(store, RecordingStore):
         return ()
-    return tuple(StoreChanged(host, key, what) for key, what in store.changed().items())
+    changes = store.changed()
+    if of_ranks := ranks_mark(store.inner):
+        changes[keys.RANKS_MARK] = of_ranks
+    return tuple(StoreChanged(host, key, what) for key, what in changes.items())
 
 
 def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) -> Snapshot:

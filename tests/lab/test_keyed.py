@@ -129,3 +129,17 @@ def test_a_stranger_finds_no_store_of_the_ranks_to_write_into(lab: LabOf) -> Non
     slugs = {finding["slug"] for finding in outcome.report["findings"] if finding["severity"] == "error"}
     assert slugs <= {"link-outlier"}, outcome.finished.stdout  # of a machine with two cores
     assert outcome.report["matrix"]["cells"]
+
+
+def test_a_stranger_on_a_node_who_writes_into_the_store_of_the_ranks_gets_nobody_blamed(lab: LabOf) -> None:
+    three = lab(3)
+    program = str(Path(__file__).with_name("ranks_stranger.py"))
+    with three["node3"].service([PYTHON, program, three["node1"].address, "32768", "61000"]) as stranger:
+        stranger.wait_for("ready", 60)
+        outcome = keyed(three, "matrix", "--size", "64K", "--timeout", "60")["node1"]
+        assert "spoiled" in stranger.stdout
+    assert outcome.report is not None
+    errors = [finding for finding in outcome.report["findings"] if finding["severity"] == "error"]
+    assert not errors, str(outcome.finished)
+    assert outcome.finding("store-changed")
+    assert outcome.code == 3

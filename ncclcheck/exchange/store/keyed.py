@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import time
 from contextlib import suppress
@@ -9,6 +10,7 @@ from contextlib import suppress
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.received_line import receive_line
+from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Backend, Store
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.keyed_server import KeyedServer
@@ -49,7 +51,20 @@ class KeyedStore(DeadlineStore):
         self, backend: Backend, port: int, end: KeyedServer | socket.socket, ranks: Store | None = None
     ) -> None:
         super().__init__(backend, port)
-        self._end, self.ranks = end, ranks
+        self._end, self.ranks, self._mark = end, ranks, secrets.token_hex(16).encode()
+        if ranks is not None:
+            ranks.set(keys.RANKS_MARK, self._mark)
+
+    def ranks_mark(self) -> str:
+        """Return what became of the mark that nobody else has a reason to write in the ranks' store; "": it is there.
+
+        Who writes there may also have written what the ranks tell each other.
+        """
+        found = self._mark if self.ranks is None else self.ranks.get(keys.RANKS_MARK)
+        if isinstance(found, Missing):
+            is_lost = self.ranks is None or self.ranks.lost is not None
+            return "" if is_lost else "is gone"
+        return "" if found == self._mark else "holds something else"
 
     def close(self) -> None:
         """Give up the store, and the port of one that is served here."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 # Joining
 SERVING = "serving"  # node 0: the nonce of this run, as soon as the store is up
+RANKS_MARK = "ranks-mark"  # node 0, in the store of the ranks only: whoever else writes there spoils it
 KEY = "key"  # node 0, in a shared folder only: the run's key
 BUILD = "build"  # node 0, before that: which ncclcheck it runs
 FIRST_HOST = "first-host"  # node 0, before that: its host name, for those that lose it

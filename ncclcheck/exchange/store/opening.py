@@ -44,6 +44,7 @@ __all__ = [
     "load_torch",
     "loaded_torch",
     "over_pipe",
+    "ranks_mark",
     "serve",
     "serve_with_key",
     "store_of_ranks",
@@ -86,6 +87,11 @@ def serve_with_key(held: socket.socket, trust: Trust, prefix: str, ranks: Deadli
 def store_of_ranks(store: Store) -> Store | None:
     """Return the store in which the ranks of a benchmark meet, where that is another one that this process serves."""
     return store.ranks if isinstance(store, KeyedStore) else None
+
+
+def ranks_mark(store: Store) -> str:
+    """Return how somebody else has changed the store of the ranks, which is served beside this one; "" if not."""
+    return store.ranks_mark() if isinstance(store, KeyedStore) else ""
 
 
 def join_run(address: tuple[str, int], trust: Trust, caller: Caller, deadline: Deadline) -> Store | Missing:

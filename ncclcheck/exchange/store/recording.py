@@ -56,6 +56,11 @@ class RecordingStore:
         self._next_look = time.monotonic() + STORE_LOOK_S
 
     @property
+    def inner(self) -> Store:
+        """Return the store itself."""
+        return self._inner
+
+    @property
     def lost(self) -> Missing | None:
         """Return why the store cannot be used any more; None while it can."""
         return self._inner.lost

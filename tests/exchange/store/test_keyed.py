@@ -12,14 +12,18 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.keyed import KeyedStore, join_keyed
 from ncclcheck.exchange.store.keyed_server import BURST, MOST_STRANGERS, KeyedServer, Served, SourceGate
 from ncclcheck.exchange.store.memory import MemoryBackend
+from ncclcheck.exchange.store.recording import RecordingStore
 from ncclcheck.exchange.trust.handshake import Caller, introduced, read_banner, session_of
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import StoreChanged
+from ncclcheck.run.doubts import store_changes
 
 KEY = new_key("a test")
 CALLER = Caller("job/", "node2", 1)
@@ -214,3 +218,20 @@ def test_a_node_0_without_the_key_is_not_believed() -> None:
         found = joined(held.getsockname())
     assert isinstance(found, Missing)
     assert found.missing == "denied"
+
+
+def test_who_writes_into_the_store_of_the_ranks_is_noticed() -> None:
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    ranks = DeadlineStore(MemoryBackend(), 29)
+    served_here = Served(MemoryBackend(), KEY, Trust(KEY), "job/")
+    store = KeyedStore(served_here.memory, 29, KeyedServer(held, served_here), ranks)
+    try:
+        assert store_changes(RecordingStore(store), "node01") == ()
+        ranks.set("ranks-mark", b"garbage")
+        assert store_changes(RecordingStore(store), "node01") == (
+            StoreChanged("node01", "ranks-mark", "holds something else"),
+        )
+    finally:
+        store.close()
+    assert store_changes(RecordingStore(store), "node01") == (), "a store that is closed tells nothing"
