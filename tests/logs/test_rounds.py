@@ -42,7 +42,9 @@ def test_no_failed_job_is_called_fine() -> None:
             given.cause == "nothing" and log.causes not in (("undetermined",), ("healthy",))
         )  # exit 3: cannot tell
     }
-    assert found <= {"r52-gloo-two-sites-350s"}  # the job got over it with shorter rounds; its cause is not seen
+    assert found <= {
+        "r52-gloo-two-sites-350s"
+    }  # the job got over it with shorter rounds; its cause is not seen
 
 
 def test_no_healthy_log_has_an_error() -> None:
