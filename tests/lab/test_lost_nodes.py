@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -13,6 +12,7 @@ import pytest
 from tests.lab.launched import Told, start, told
 from tests.lab.nodes import Lab, Node
 from tests.lab.test_bench_on_nodes import LONG, measuring
+from tests.waiting import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
@@ -80,7 +80,7 @@ def test_node_0_that_hangs_when_the_others_come_to_its_folder_is_named_and_no_st
     folder.mkdir()
     words = ("preflight", "--timeout", "60", "--join-timeout", "20", "--meet-in", str(folder))
     start(three, *words, nodes=three.nodes[:1])
-    wait_until(lambda: any(":29500" in line for line in three["node1"].listeners()))
+    until(lambda: any(":29500" in line for line in three["node1"].listeners()), "node 0 listens", 30)
     signal_all(three["node1"], signal.SIGSTOP)
     for outcome in told(three, start(three, *words, nodes=three.nodes[1:]), 90).values():
         assert outcome.code == 3, str(outcome.finished)
@@ -137,7 +137,7 @@ def test_a_helper_that_is_killed_leaves_nothing_and_the_folder_is_not_blamed(lab
     folder.mkdir()
     words = ("preflight", "--timeout", "60", "--join-timeout", "20", "--meet-in", str(folder))
     running = start(three, *words, nodes=three.nodes[2:])
-    wait_until(lambda: bool(list(folder.iterdir())))
+    until(lambda: list(folder.iterdir()), "a mark of node3 in the folder", 30)
     (helper,) = [pid for pid, line in three["node3"].processes().items() if HELPER in line]
     os.kill(helper, signal.SIGKILL)
     running |= start(three, *words, nodes=three.nodes[:2])
@@ -147,11 +147,3 @@ def test_a_helper_that_is_killed_leaves_nothing_and_the_folder_is_not_blamed(lab
     assert "was killed by SIGKILL" in finding["summary"]
     assert all(accused(outcome) <= {"node3"} for outcome in outcomes.values())
     assert list(folder.iterdir()) == []
-
-
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 30) -> None:
-    """Return once it is so."""
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

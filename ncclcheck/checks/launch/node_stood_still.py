@@ -41,7 +41,7 @@ def node_stood_still(snapshot: Snapshot) -> Iterator[Answer]:
             (
                 Evidence(
                     (still.host,),
-                    "the longest time without a beat",
+                    "the longest pause",
                     f"{still.seconds:.1f} s",
                     "0.1 s",
                     "the monotonic clock of its own process",

@@ -99,7 +99,7 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
 
 
 def _exhausted(told: Sequence[Remark]) -> Suspect:
-    """Return that the program itself says who has no more batches, before its name's line or in it."""
+    """Return that the program itself says that a rank has no more batches; it may name the rank in its words."""
     ranks = {remark.place.rank for remark in told if remark.place.rank is not None}
     ranks |= {int(match[1]) for remark in told if (match := _RANK.search(remark.text))}
     return suspect(

@@ -17,7 +17,7 @@ _NAMED = 8
 
 @check("NC223", "hostname-shared", "No two nodes have the same host name", nodes=2)
 def hostname_shared(snapshot: Snapshot) -> Iterator[Answer]:
-    """Every node calls itself something else.
+    """Every node has a host name of its own.
 
     ## Why it matters
     Logs, monitoring and lists of hosts cannot tell such nodes apart. torchrun compares host names to find out on which

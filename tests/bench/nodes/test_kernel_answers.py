@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from ncclcheck.bench.nodes.kernel_answers import MOST_ASKED, KernelAnswers
 from tests.exchange.probe.test_dial import full_queue
+from tests.waiting import until
 
 ADDRESSES = {"node02": "127.0.0.2", "node03": "127.0.0.3"}
 
@@ -22,10 +22,8 @@ def closed_port() -> Iterator[int]:
 
 
 def known(kernels: KernelAnswers, *silent: str) -> dict[str, bool | None]:
-    deadline = time.monotonic() + 20
-    while None in (found := kernels.look(silent)).values() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return found
+    until(lambda: None not in kernels.look(silent).values(), "an answer of each kernel, or none in time", 20)
+    return kernels.look(silent)
 
 
 def test_a_kernel_that_refuses_answers(closed_port: int) -> None:
