@@ -13,7 +13,7 @@ from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.matrix.bisection import Bisection
-from ncclcheck.measure.matrix.matrix_plan import MatrixPlan, conclude_matrix, matrix_plan
+from ncclcheck.measure.matrix.matrix_plan import LEAST_NODES, MatrixPlan, conclude_matrix, matrix_plan
 from ncclcheck.measure.matrix.rail_table import RailTable
 from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips_of
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
@@ -65,7 +65,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         round(found.scale.reference_gbit_s, _DIGITS),
         round(found.scale.spread, _DIGITS),
         tuple(tuple(host_of[member] for member in group) for group in found.leaves.groups),
-        found.leaves.is_flat,
+        found.leaves.is_flat and len(members) >= LEAST_NODES,
         tuple(host_of[member] for member in found.leaves.apart),
         round(found.leaves.crossing_slow, _DIGITS),
         _oversubscription(found.bisection),
@@ -78,6 +78,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
                 None if cell.part is None else round(cell.part, _DIGITS),
                 round(cell.usual_gbit_s, _DIGITS),
                 cell.tests,
+                cell.slow,
             )
             for cell in found.cells
         ),

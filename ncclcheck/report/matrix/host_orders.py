@@ -12,6 +12,8 @@ from ncclcheck.report.text.plain import plain
 from ncclcheck.report.told_apart import left_out, list_words
 
 LABEL = "ncclcheck/leaf"
+_NO_LEAVES = "# flat: no leaves were found that a job could feel"
+_NOT_KNOWN = "# leaves are not known: it takes four nodes that answer"
 
 
 def host_order(report: Report, kind: HostOrder) -> str:
@@ -28,7 +30,7 @@ def host_order(report: Report, kind: HostOrder) -> str:
         words = list_words(report)
         lines = [words[host] for host in matrix.order if host not in named and host in words]
     elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
-        lines = ["# flat: no leaves were found that a job could feel"]
+        lines = [_NO_LEAVES if matrix.flat else _NOT_KNOWN]
     elif kind == "labels":
         lines = [
             f"kubectl label node {host} {LABEL}={name}" if is_host_word(host) else left_out(report, host)
