@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._soak import events_of, evidence, span_words, unlearned, unmeasured
+from ncclcheck.checks.bench._soak import events_of, evidence, span_words, unlearned, unmeasured, unseen
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -29,6 +29,8 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
     least, and a guard of `--drop` (ncclcheck/measure/soak/drops.py); the share of false alarms is in
     docs/measurements.md. The node is named by pairs measured before and during the drop. A trend is judged by Theil
     and Sen from an hour on (ncclcheck/measure/soak/trend.py); in less than a day it has to lose `--drop` in two hours.
+    Where the blocks vary so much that a drop of a minute has to be more than twice `--drop` to be seen, the check is
+    unknown, and says from which size on it would have been.
     """
     for event in [*events_of(snapshot, "drop"), *events_of(snapshot, "trend")]:
         yield Finding(
@@ -45,3 +47,4 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
         )
     yield from unmeasured(snapshot)
     yield from unlearned(snapshot)
+    yield from unseen(snapshot)
