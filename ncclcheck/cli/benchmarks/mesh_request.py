@@ -21,7 +21,7 @@ _OF_MODEL = ("batch", "sequence", "strategy")
 
 def given_mesh(given: Mapping[str, Any]) -> Mesh | None:
     """Return the mesh of --mesh and --mesh-order; None where there is none. Raises UsageError."""
-    if given.get("mesh"):
+    if given.get("mesh") is not None:
         return parse_mesh(given["mesh"], given.get("mesh_order"))
     if given.get("mesh_order"):
         raise UsageError("--mesh-order says in which order --mesh has its dimensions: add --mesh")

@@ -20,7 +20,7 @@ from ncclcheck.measure.matrix.tournament import tournament_round, tournament_rou
 
 LEAST_TURNS, MOST_TURNS = 3, 4  # of all pairs again, before a path is named, and in all
 SURE = 6.0  # standard errors of a path below the usual one; the spread is known of few tests
-_LEAST_GBIT_S = 1e-12
+_LEAST_RATE = 1e-12
 _SHARED = 2.0  # shares of a trunk differ more than rates within a leaf
 
 
@@ -66,7 +66,7 @@ def levels_of(tests: Sequence[PairTest], leaves: Leaves) -> dict[Pair, Level | N
     apart = frozenset(leaves.apart)
     rates = {path: values for path, values in path_rates(tests).items() if apart.isdisjoint(path)}
     whole = {
-        path: [math.log(max(rate, _LEAST_GBIT_S)) for rate in values if rate is not None]
+        path: [math.log(max(rate, _LEAST_RATE)) for rate in values if rate is not None]
         for path, values in rates.items()
         if None not in values
     }

@@ -37,12 +37,12 @@ from ncclcheck.model.benchmarks.soak import (
     SoakStart,
 )
 from ncclcheck.model.formats.prose import listed
+from ncclcheck.timeouts import SOAK_TOLD_S
 
 MOST_EVENTS = 200
 _SHOWN = 4  # hosts of a drop, in words
 LEAST_CALM = 6  # blocks after a round of pairs, before its rates count as usual ones
 WINDOWS = (60, 300, 3600)
-TOLD_S = 60.0  # of a drop whose least size is told
 
 
 class _Noted(Struct, frozen=True):
@@ -343,7 +343,7 @@ def _series_of(op: Op, size_bytes: int, series: _OpSeries, spacing_s: float) -> 
     # The times are counted in classes, whose middle may lie above the longest time of all.
     worst_us = max((sample.worst_us for sample in series.samples), default=math.inf)
     p50, p99, p999 = (round(min(percentile_us(series.times, part), worst_us), 1) for part in (50, 99, 99.9))
-    blocks = max(LEAST_RUN, math.ceil(TOLD_S / spacing_s)) if spacing_s else LEAST_RUN
+    blocks = max(LEAST_RUN, math.ceil(SOAK_TOLD_S / spacing_s)) if spacing_s else LEAST_RUN
     least = series.detector.least_drop(blocks)
     return SoakSeries(
         op,
