@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._inside_hosts import OWN_LOG, all_processes, inside_hosts
 from ncclcheck.checks.bench._links import processes_of
-from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.rdma_ports import Surveyed, surveyed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.launch.launcher_registry import innermost_first
