@@ -59,9 +59,9 @@ def take(
     _refuse_ambiguous(program, unknown, words)
     if found.script is None:
         raise UsageError(f"{program} would refuse this command line: it names no script to start")
-    given = vars(found)
+    parsed = vars(found)
     values = {
-        option.names[0]: given[option.names[0]] for option in table if given[option.names[0]] is not None
+        option.names[0]: parsed[option.names[0]] for option in table if parsed[option.names[0]] is not None
     }
     return Taken(values, found.script, tuple(found.arguments))
 
