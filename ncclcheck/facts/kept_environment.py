@@ -66,15 +66,15 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
     A variable whose name sounds like a secret is not there at all; a value that looks like one is "(redacted)"; of
     HOME and the proxies only "(set)" remains.
     """
-    kept = {}
+    variables = {}
     for name in sorted(environ):
         if is_secret_name(name):
             continue
         if name.upper() in _ONLY_WHETHER_SET:
-            kept[name] = SET
+            variables[name] = SET
         elif _explains_a_job(name):
-            kept[readable(name)] = without_secrets(environ[name])
-    return kept
+            variables[readable(name)] = without_secrets(environ[name])
+    return variables
 
 
 def _explains_a_job(name: str) -> bool:

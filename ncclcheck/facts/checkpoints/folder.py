@@ -43,18 +43,23 @@ def read_folder(path: Path, until: float) -> CheckpointFolder:
         found = judged(path.name, files) or attempt(path.name, files)
         return CheckpointFolder(shown, (replace(found, name=_OWN),))
     entries = entries_of(path, until)
-    own = _own(path, entries, until)
-    if own is not None and not entries.attempts:
-        return CheckpointFolder(shown, (own,), cut=entries.cut)
+    folder_itself = _own(path, entries, until)
+    if folder_itself is not None and not entries.attempts:
+        return CheckpointFolder(shown, (folder_itself,), cut=entries.cut)
     parts = {
-        candidate.name for candidate in entries.candidates if own is not None and is_part(candidate.name)
+        candidate.name
+        for candidate in entries.candidates
+        if folder_itself is not None and is_part(candidate.name)
     }
     looked = _look(
         _with_pointed(entries, without=parts), {pointed.name for pointed in entries.pointed}, until
     )
     return CheckpointFolder(
         shown,
-        (*(checkpoint for _, checkpoint in looked.found), *([own] if own is not None else [])),
+        (
+            *(checkpoint for _, checkpoint in looked.found),
+            *([folder_itself] if folder_itself is not None else []),
+        ),
         tuple(pointed.pointer for pointed in entries.pointed),
         looked.older,
         looked.rest,

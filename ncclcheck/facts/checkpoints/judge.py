@@ -75,9 +75,9 @@ def _faults(name: str, files: Files, lacks: list[Lacks]) -> _Faults:
     last = name.rpartition("/")[2]
     if is_unfinished(last):
         missing.append(f"the rename of {readable(last)}, which ends the writing")
-    told = {line.partition(": ")[0] for line in damaged}
+    damaged_files = {line.partition(": ")[0] for line in damaged}
     for file in sorted(files.sizes):
-        if not file.endswith((*SAVED, SHARD)) or file in told:
+        if not file.endswith((*SAVED, SHARD)) or file in damaged_files:
             continue
         if files.is_late():
             unknown = unknown or Missing("timeout", "not all files were looked at in the time for it")

@@ -67,11 +67,11 @@ def unusable_files(rdma: Rdma) -> Fact[tuple[str, ...]]:
     """
     if isinstance(rdma.device_files, Missing):
         return rdma.device_files
-    wanted = os.R_OK | os.W_OK
+    access = os.R_OK | os.W_OK
     return tuple(
         name
         for name in rdma.device_files
-        if not os.access(Path("/dev/infiniband") / name, wanted, effective_ids=True)
+        if not os.access(Path("/dev/infiniband") / name, access, effective_ids=True)
     )
 
 

@@ -64,10 +64,10 @@ def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:
     if data is None:
         return untold(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
     try:
-        told = read_records(data, is_late=files.is_late)
+        metadata = read_records(data, is_late=files.is_late)
     except PickleTooLong as error:
         return Missing("timeout", f"{below}{_METADATA}: {error}")
-    stored = told.field("storage_data") if isinstance(told, Record) else None
+    stored = metadata.field("storage_data") if isinstance(metadata, Record) else None
     if not isinstance(stored, dict):
         raise DecodeError("is no metadata of torch.distributed.checkpoint")
     least: dict[str, int] = {}

@@ -80,19 +80,23 @@ def too_many(kind: CheckpointFormat) -> Lacks:
     return Lacks(kind, unknown=untold(why))
 
 
-def with_unread(lacks: Lacks, source: str, told: Any) -> Lacks:
+def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
     """Add why the file that tells how many ranks there are does not: names alone do not make a checkpoint complete."""
-    if not isinstance(told, Unread):
+    if not isinstance(content, Unread):
         return lacks
-    line = f"{source}: {told.reason}"
-    if told.is_damaged:
+    line = f"{source}: {content.reason}"
+    if content.is_damaged:
         return replace(lacks, damaged=(*lacks.damaged, line))
     return replace(lacks, unknown=lacks.unknown or untold(line))
 
 
-def number(told: Any, name: str) -> int:
+def number(content: Any, name: str) -> int:
     """Return a number that the saved object tells, of a dictionary or of an object's state; 0 where it does not."""
     value = (
-        told.get(name) if isinstance(told, dict) else told.field(name) if isinstance(told, Record) else None
+        content.get(name)
+        if isinstance(content, dict)
+        else content.field(name)
+        if isinstance(content, Record)
+        else None
     )
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_RANKS else 0
