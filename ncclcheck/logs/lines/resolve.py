@@ -242,20 +242,24 @@ def _told_host(raw: Raw, word_hosts: frozenset[tuple[str, str]]) -> str | None:
     return raw.process[0] if raw.process else None
 
 
-def _file_hosts(files: Sequence[LogFile], told: Mapping[str, set[str]], several: bool) -> dict[str, str]:
-    found = {file: next(iter(hosts)) for file, hosts in told.items() if len(hosts) == 1}
+def _file_hosts(
+    files: Sequence[LogFile], hosts_by_file: Mapping[str, set[str]], several: bool
+) -> dict[str, str]:
+    found = {file: next(iter(hosts)) for file, hosts in hosts_by_file.items() if len(hosts) == 1}
     for file in files if several else ():
         stem = _SUFFIX.sub("", file.name.rpartition("/")[2])
-        if not told.get(file.name) and not _NO_HOST_STEM.match(stem) and not _FILE_RANK.search(stem):
+        if not hosts_by_file.get(file.name) and not _NO_HOST_STEM.match(stem) and not _FILE_RANK.search(stem):
             found[file.name] = stem
     return found
 
 
-def _file_ranks(files: Sequence[LogFile], told: Mapping[str, set[int]], several: bool) -> dict[str, int]:
-    found = {file: next(iter(ranks)) for file, ranks in told.items() if len(ranks) == 1 and several}
+def _file_ranks(
+    files: Sequence[LogFile], ranks_by_file: Mapping[str, set[int]], several: bool
+) -> dict[str, int]:
+    found = {file: next(iter(ranks)) for file, ranks in ranks_by_file.items() if len(ranks) == 1 and several}
     for file in files:
         match = _FILE_RANK.search(file.name)
-        if match and len(told.get(file.name, ())) <= 1:
+        if match and len(ranks_by_file.get(file.name, ())) <= 1:
             found[file.name] = int(match["rank"])
     return found
 

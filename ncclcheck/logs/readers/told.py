@@ -18,8 +18,8 @@ _SETS_UP = re.compile(r"\[(?P<rank>\d{1,6})\] is setting up NCCL communicator")
 
 def rank_named_in(text: str) -> int | None:
     """Return the rank that torch's `[PG ... Rank N]` or barrier names, or that an exception's message begins with."""
-    own = _OWN_RANK.search(text) or _SETS_UP.search(text) or _IN_BARRIER.search(text)
-    return int(own["rank"]) if own else collectives.rank_in(text)
+    match = _OWN_RANK.search(text) or _SETS_UP.search(text) or _IN_BARRIER.search(text)
+    return int(match["rank"]) if match else collectives.rank_in(text)
 
 
 def group_of(text: str, word: str | None) -> Group | None:
