@@ -195,10 +195,10 @@ def _late_facts(snapshot: Snapshot, runs: Sequence[CheckRun]) -> Iterator[str]:
     read = {name for check in all_checks() if check.code in ran for name in (*check.needs, *check.alike)}
     for node in snapshot.nodes:
         late = [
-            told
+            late_fact
             for name in node.facts.__struct_fields__
             if name in read or len(ran) == len(runs)
-            for told in _late(getattr(node.facts, name), name)
+            for late_fact in _late(getattr(node.facts, name), name)
         ]
         more = [f"{len(late) - _MOST_LATE} more"] if len(late) > _MOST_LATE else []
         if late:
@@ -227,8 +227,8 @@ def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
     isolation = snapshot.isolation
     if isinstance(isolation, Missing):
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
-        told = why if isolation.missing == "absent" else isolation.detail or isolation.missing
-        yield f"no pairs of nodes were tested: {told}"
+        reason = why if isolation.missing == "absent" else isolation.detail or isolation.missing
+        yield f"no pairs of nodes were tested: {reason}"
     elif isolation.unheard is not None:
         yield f"the tests were cut short: {fold_hosts(isolation.unheard.hosts)} fell silent: {isolation.unheard.words}"
     elif isolation.undecided:
@@ -241,8 +241,8 @@ def _matrix_not_done(snapshot: Snapshot) -> Iterator[str]:
     matrix = snapshot.matrix
     if isinstance(matrix, Missing):
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
-        told = why if matrix.missing == "absent" else matrix.detail or matrix.missing
-        yield f"no pairs of nodes were measured: {told}"
+        reason = why if matrix.missing == "absent" else matrix.detail or matrix.missing
+        yield f"no pairs of nodes were measured: {reason}"
     elif matrix.unheard is not None:
         yield f"the matrix was not finished: {fold_hosts(matrix.unheard.hosts)} fell silent: {matrix.unheard.words}"
     elif not matrix.is_finished:

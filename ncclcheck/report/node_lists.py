@@ -70,5 +70,5 @@ def reason_of(node: BadNode) -> str:
     if node.verdict in _WORDS:
         return _WORDS[node.verdict]
     parts = [("sends", node.sends), ("receives", node.receives)]
-    ways = [f"{way} {part:.0%}" for way, part in parts if part is not None]
-    return f"slow, {' and '.join(ways)} of usual" if ways else "slow"
+    shares = [f"{direction} {part:.0%}" for direction, part in parts if part is not None]
+    return f"slow, {' and '.join(shares)} of usual" if shares else "slow"

@@ -47,8 +47,8 @@ def _page(changes: Changes) -> Iterator[Line]:
 
 
 def _side(side: Side) -> str:
-    told = f"{side.status}, exit code {side.exit_code}, {plural(side.nodes, 'node')}"
-    return f"{side.command} of {side.created}: {told} (ncclcheck {side.version})"
+    outcome = f"{side.status}, exit code {side.exit_code}, {plural(side.nodes, 'node')}"
+    return f"{side.command} of {side.created}: {outcome} (ncclcheck {side.version})"
 
 
 def _findings(changes: Changes) -> Iterator[Line]:
@@ -88,14 +88,14 @@ def _bandwidth(changes: Changes) -> Iterator[Line]:
 
 
 def _point(change: PointChange) -> tuple[str, ...]:
-    told = change.verdict != "not-known" or not change.why
+    is_known = change.verdict != "not-known" or not change.why
     return (
         change.op,
         format_size(change.size_bytes) if change.size_bytes > 0 else str(change.size_bytes),
         format_number(change.before_gb_s),
         format_number(change.after_gb_s),
-        f"{0.0 - change.lost:+.1%}" if told else "",
-        f"{change.noise:.1%}" if told else "",
+        f"{0.0 - change.lost:+.1%}" if is_known else "",
+        f"{change.noise:.1%}" if is_known else "",
         _POINT[change.verdict] + (f": {change.why}" if change.why else ""),
     )
 

@@ -23,10 +23,10 @@ def nccl_lines(report: Report, verbose: int) -> Iterator[Line]:
         return
     yield line(Span("NCCL would use", "bold"))
     yield from choice_lines(report.nccl, verbose)
-    told = {entry.host for entry in report.nccl}
+    explained_hosts = {entry.host for entry in report.nccl}
     hosts_of: dict[str, list[str]] = {}
     for node in report.nodes:
-        if node.status == "reported" and node.host not in told:
+        if node.status == "reported" and node.host not in explained_hosts:
             hosts_of.setdefault(_why_unknown(node), []).append(node.host)
     for why, hosts in hosts_of.items():
         yield line(Span("unknown", "bold magenta"), f" on {fold_hosts(hosts)}: {why}", indent=2)
@@ -41,7 +41,7 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
     """One line per equal choice; with -v one per node, with all reasons and what would change the choice."""
     groups: dict[tuple[object, ...], list[NcclEntry]] = {}
     for entry in entries:
-        own = (entry.host, entry.address) if verbose else ()
+        identity = (entry.host, entry.address) if verbose else ()
         key = (
             entry.interface,
             entry.network,
@@ -49,7 +49,7 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
             entry.version,
             entry.source,
             _must_tell(entry),
-            own,
+            identity,
         )
         groups.setdefault(key, []).append(entry)
     for group in groups.values():
