@@ -21,31 +21,31 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OF_HOSTS = ("ssh", "remote_python", "env")
 
 
-def head_request(given: Mapping[str, Any], environ: Mapping[str, str]) -> HeadRequest | None:
+def head_request(option_values: Mapping[str, Any], environ: Mapping[str, str]) -> HeadRequest | None:
     """Return what to do over ssh, or None without --hosts. Raises UsageError for contradictions."""
-    if given.get("hosts") is None and given.get("hostfile") is None:
-        alone = next((name for name in _OF_HOSTS if given.get(name)), None)
+    if option_values.get("hosts") is None and option_values.get("hostfile") is None:
+        alone = next((name for name in _OF_HOSTS if option_values.get(name)), None)
         if alone is not None:
             raise UsageError(f"{_option(alone)} is for nodes reached over ssh: add --hosts or --hostfile")
         return None
     for excluded in (
-        "hostfile" if given.get("hosts") is not None else "hosts",
+        "hostfile" if option_values.get("hosts") is not None else "hosts",
         "meet_in",
         "from_",
         "node_rank",
         "nnodes",
     ):
-        if given.get(excluded) is not None:
-            option = "--hosts" if given.get("hosts") is not None else "--hostfile"
+        if option_values.get(excluded) is not None:
+            option = "--hosts" if option_values.get("hosts") is not None else "--hostfile"
             raise UsageError(f"{_option(excluded)} and {option} exclude each other: leave one out")
-    hosts = _hosts(given, environ)
+    hosts = _hosts(option_values, environ)
     return HeadRequest(
         hosts=tuple(host.name for host in hosts),
         targets=tuple(host.target for host in hosts),
         slots=tuple(host.slots for host in hosts),
-        ssh=_ssh(given.get("ssh")),
-        python=given.get("remote_python") or sys.executable,
-        environment=passed_on(environ, given.get("env") or ()),
+        ssh=_ssh(option_values.get("ssh")),
+        python=option_values.get("remote_python") or sys.executable,
+        environment=passed_on(environ, option_values.get("env") or ()),
         folder=os.getcwd(),  # noqa: PTH109 (text)
     )
 
@@ -54,12 +54,12 @@ def _option(name: str) -> str:
     return f"--{name.rstrip('_').replace('_', '-')}"
 
 
-def _hosts(given: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[ListedHost, ...]:
-    if given.get("hosts") is None:
-        file = given["hostfile"]
+def _hosts(option_values: Mapping[str, Any], environ: Mapping[str, str]) -> tuple[ListedHost, ...]:
+    if option_values.get("hosts") is None:
+        file = option_values["hostfile"]
         return parse_hostfile(read_text(file, "--hostfile"), file)
-    if given["hosts"].strip().lower() != "slurm":
-        return parse_hosts(given["hosts"], "--hosts:")
+    if option_values["hosts"].strip().lower() != "slurm":
+        return parse_hosts(option_values["hosts"], "--hosts:")
     nodes = environ.get("SLURM_JOB_NODELIST", "")
     if not nodes:
         raise UsageError(

@@ -15,11 +15,11 @@ from ncclcheck.model.errors import UsageError
 VARIABLE = "NCCLCHECK_KEY"
 
 
-def given_key(given: Mapping[str, Any], environ: Mapping[str, str]) -> RunKey | None:
+def given_key(option_values: Mapping[str, Any], environ: Mapping[str, str]) -> RunKey | None:
     """Return the key of --key-file, else that of NCCLCHECK_KEY; None where neither is given. Raises UsageError."""
-    if given.get("from_") or given.get("image"):
+    if option_values.get("from_") or option_values.get("image"):
         return None  # nobody is met
-    file = given.get("key_file")
+    file = option_values.get("key_file")
     if file is None:
         text = environ.get(VARIABLE, "")
         return _key(text.encode(errors="surrogateescape"), VARIABLE, VARIABLE) if text else None
@@ -46,10 +46,10 @@ def _refuse_public(file: str) -> None:
         found = Path(file).stat()
     except (OSError, ValueError):
         return  # reading it says what is wrong
-    own = os.geteuid()
-    if found.st_uid not in (0, own):
+    user = os.geteuid()
+    if found.st_uid not in (0, user):
         raise UsageError(f"--key-file {file}: it belongs to another user (uid {found.st_uid})")
-    allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == 0 and own != 0 else 0)
+    allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == 0 and user != 0 else 0)
     if stat.S_ISREG(found.st_mode) and found.st_mode & 0o777 & ~allowed:
         mode = stat.S_IMODE(found.st_mode)
         raise UsageError(f"--key-file {file}: others may read it (mode {mode:04o}): chmod 600 {file}")

@@ -55,23 +55,23 @@ def advise_ports(
         return None, (
             "NCCL: the RDMA ports of the nodes have no link layer in common, so they cannot connect",
         )
-    kept = {
+    usable = {
         node.host: _kept(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
         for node in snapshot.nodes
     }
-    wrong = [host for host, transport in kept.items() if transport.ports != used[host]]
+    wrong = [host for host, transport in usable.items() if transport.ports != used[host]]
     if not wrong:
         return None, ()
-    for change in _values(snapshot, {host: transport.ports for host, transport in kept.items()}, wrong):
+    for change in _values(snapshot, {host: transport.ports for host, transport in usable.items()}, wrong):
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and all(
-            set(used_ports(node.facts, after[node.host])) == set(kept[node.host].ports)
+            set(used_ports(node.facts, after[node.host])) == set(usable[node.host].ports)
             for node in snapshot.nodes
         ):
-            left = hca.names_of(kept[wrong[0]].ports)
+            left = hca.names_of(usable[wrong[0]].ports)
             evidence = f"then {wrong[0]} uses {left}; {NOT_ASKABLE}: {_SOURCE}"
-            return Rule(change, f"on {listed(wrong, 4)}, {kept[wrong[0]].why}", evidence), ()
-    return None, (f"NCCL: on {listed(wrong, 4)}, {kept[wrong[0]].why}, and no list of ports changes that",)
+            return Rule(change, f"on {listed(wrong, 4)}, {usable[wrong[0]].why}", evidence), ()
+    return None, (f"NCCL: on {listed(wrong, 4)}, {usable[wrong[0]].why}, and no list of ports changes that",)
 
 
 def _common_layer(used: Mapping[str, Ports]) -> str | None:
@@ -155,8 +155,8 @@ def _cards(gpu_nic: SameObject[Sequence[GpuNic]]) -> _Cards:
     for nic in gpu_nic.value:
         if nic.distance in _NEAR:
             near.setdefault(nic.nic, set()).add(nic.gpu)
-    told, gpus = frozenset(nic.nic for nic in gpu_nic.value), frozenset(nic.gpu for nic in gpu_nic.value)
-    return _Cards(told, {nic: frozenset(found) for nic, found in near.items()}, gpus)
+    nics, gpus = frozenset(nic.nic for nic in gpu_nic.value), frozenset(nic.gpu for nic in gpu_nic.value)
+    return _Cards(nics, {nic: frozenset(found) for nic, found in near.items()}, gpus)
 
 
 def _kind(port: RdmaPort) -> str | None:
@@ -169,17 +169,17 @@ def _rate(port: RdmaPort) -> float:
     return 0.0 if isinstance(port.rate_gbps, Missing) else port.rate_gbps
 
 
-def _others(used: Ports, kept: Ports) -> str:
-    return _described(tuple(port for port in used if port not in kept))
+def _others(used: Ports, usable: Ports) -> str:
+    return _described(tuple(port for port in used if port not in usable))
 
 
 def _described(ports: Ports) -> str:
     return listed((f"{hca.name_of(port)} ({_rate(port):g} Gbit/s {port.link_layer})" for port in ports), 4)
 
 
-def _values(snapshot: Snapshot, kept: Mapping[str, Ports], wrong: Sequence[str]) -> list[Changes]:
+def _values(snapshot: Snapshot, usable: Mapping[str, Ports], wrong: Sequence[str]) -> list[Changes]:
     """Exact lists to try: one for all nodes, else one for each node that needs it."""
-    names: dict[str, str] = {host: _list_of(snapshot, host, ports) for host, ports in kept.items()}
+    names: dict[str, str] = {host: _list_of(snapshot, host, ports) for host, ports in usable.items()}
     together = list(dict.fromkeys(entry for text in names.values() for entry in text.split(",")))
     tried = []
     if len(together) <= _MOST_ENTRIES:

@@ -64,8 +64,8 @@ def tell_cause(teller: Teller, output: Sequence[Path], *, aloud: bool = True) ->
         return None
     if _is_of_a_failure(explained):
         write_files(explained, None, {"output": _paths(teller.folder, _EXPLANATIONS)})
-    if aloud and (said := sentence(explained)):
-        write_error(f"watch: {said}")
+    if aloud and (cause_text := sentence(explained)):
+        write_error(f"watch: {cause_text}")
     return explained
 
 
@@ -96,15 +96,15 @@ def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, explained: Repo
     )
 
 
-def write_report(report: Report, given: Mapping[str, Any]) -> None:
+def write_report(report: Report, option_values: Mapping[str, Any]) -> None:
     """Write it to the files of `--output`."""
-    write_files(report, None, given)
+    write_files(report, None, option_values)
 
 
-def last_outputs(report: Report, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return `given` for the last report: its files are also those of the folder after a finding or failure."""
-    own = _paths(folder, _REPORTS) if report.findings or report.verdict.exit_code else ()
-    return {**given, "output": (*given.get("output", ()), *own)}
+def last_outputs(report: Report, option_values: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return `option_values` for the last report: its files are also those of the folder after a finding or failure."""
+    folder_reports = _paths(folder, _REPORTS) if report.findings or report.verdict.exit_code else ()
+    return {**option_values, "output": (*option_values.get("output", ()), *folder_reports)}
 
 
 def _is_of_a_failure(explained: Report) -> bool:

@@ -97,18 +97,18 @@ class WatchCoordinator:
         )
         return all(node.beat is None or node.beat.left for node in living)
 
-    def look(self, own: Beat, study: NodeStudy | None) -> None:
+    def look(self, own_beat: Beat, study: NodeStudy | None) -> None:
         """Read what all nodes say, and decide."""
         now = time.monotonic()
-        self._hear(0, own, now)
-        self._nodes[0].study = study if own.studied == self.order.study else None
+        self._hear(0, own_beat, now)
+        self._nodes[0].study = study if own_beat.studied == self.order.study else None
         self._read(now)
         self._note_ends(now)
         if self.has_peers:
             self._call_unheard(now)
             self._note_silent(now)
             self._note_standing()
-            self._follow(now, own.ranks > 0)
+            self._follow(now, own_beat.ranks > 0)
 
     def study_now(self) -> None:
         """Have all ranks studied, whatever they do."""
@@ -178,9 +178,11 @@ class WatchCoordinator:
         victims = sorted({end.rank.rank for end in later if end.rank.rank is not None} - {first.rank.rank})
         since_s = max(0.0, time.time() - first.at_s)
         beats = (node.beat for node in self._nodes.values() if node.beat is not None)
-        told = sorted({beat.host for beat in beats if beat.interrupted})
+        interrupted_hosts = sorted({beat.host for beat in beats if beat.interrupted})
         remarks = (
-            (f"a signal told the watcher of {', '.join(told[:_MOST_UNREAD])} to end its job",) if told else ()
+            (f"a signal told the watcher of {', '.join(interrupted_hosts[:_MOST_UNREAD])} to end its job",)
+            if interrupted_hosts
+            else ()
         )
         died = Watch("died", round(since_s, 1), (first.rank,), tuple(victims), hosts=self.hosts)
         self._decided(replace(died, remarks=remarks))
@@ -245,8 +247,8 @@ class WatchCoordinator:
             return
         before = self._pace
         studying = any(beat.studying for beat in living)
-        told = [Signs(beat.moves_bytes, beat.wakes) for beat in living if beat.ranks and not beat.studying]
-        self._pace = next_job_pace(before, now, () if studying else told)
+        signs = [Signs(beat.moves_bytes, beat.wakes) for beat in living if beat.ranks and not beat.studying]
+        self._pace = next_job_pace(before, now, () if studying else signs)
         if self._pace.advanced_at_s == now:
             self._study_next_s = 0.0
             if self._decision in ("hang", "quiet"):
@@ -300,7 +302,8 @@ class WatchCoordinator:
 
     def _decided(self, watch: Watch) -> None:
         known = [
-            (told.decision, told.culprits, told.silent) for told in (self._holds, self.order.watch or _OK)
+            (watch_or_hold.decision, watch_or_hold.culprits, watch_or_hold.silent)
+            for watch_or_hold in (self._holds, self.order.watch or _OK)
         ]
         self._holds = after_news(self._holds, watch)
         if (watch.decision, watch.culprits, watch.silent) not in known:

@@ -249,8 +249,8 @@ class Watcher:
     def _keep(self, answer: Answered) -> None:
         watch, plan = answer.watch, self.plan
         self._answer, self._answered = answer.study, self._ordered
-        kept = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
-        files, remarks = self._written(kept)
+        evidence = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
+        files, remarks = self._written(evidence)
         told_files = within(WATCH_KEEP_S, keep_files, plan.folder, self._studies, answer.files)
         files = (*files, *self._written(told_files)[0])
         if watch.decision == "hang" and plan.dumps and not self._is_led:
@@ -273,8 +273,8 @@ class Watcher:
         pids = frozenset(rank.pid for rank in standing)
         if standing and not pids <= self._told_standing and len(standing) < len(after.ranks):
             self._studies += 1
-            kept = within(WATCH_KEEP_S, keep, self.plan.folder, self._studies, self.ranks, {})
-            files, remarks = self._written(kept)
+            evidence = within(WATCH_KEEP_S, keep, self.plan.folder, self._studies, self.ranks, {})
+            files, remarks = self._written(evidence)
             others = tuple(
                 sorted(rank.rank for rank in after.ranks if rank.pid not in pids and rank.rank is not None)
             )
@@ -387,8 +387,8 @@ class Watcher:
         if self._is_led:
             self._own = watch
             if self._is_asked:
-                kept = f"the stacks of this node's ranks are in {self.plan.folder}; node 0 decides over all ranks"
-                self._tell(Watch("ok", remarks=(kept,) if watch.evidence else watch.remarks), True)
+                remark = f"the stacks of this node's ranks are in {self.plan.folder}; node 0 decides over all ranks"
+                self._tell(Watch("ok", remarks=(remark,) if watch.evidence else watch.remarks), True)
             self._is_asked = False
             return
         is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits
