@@ -119,7 +119,7 @@ def demands_on(
     }
     untold = []
     for profile in expected.profiles:
-        own = {
+        host_demands = {
             expectation.key: expectation
             for expectation in expected.expectations
             if expectation.profile == profile.name
@@ -127,9 +127,9 @@ def demands_on(
         holds = _holds(profile, node)
         if isinstance(holds, Missing):
             untold.append((profile, holds))
-            demands = {key: demand for key, demand in demands.items() if key not in own}
+            demands = {key: demand for key, demand in demands.items() if key not in host_demands}
         elif holds:
-            demands |= own
+            demands |= host_demands
     return tuple(demands.values()), tuple(untold)
 
 
@@ -187,19 +187,19 @@ def _compared(seen: Seen, expectation: Expectation) -> Unmet | Missing | None:
     )
 
 
-def _shown(value: Value, wanted: Wanted) -> str:
+def _shown(value: Value, expected: Wanted) -> str:
     if isinstance(value, Nothing):
         return f"none ({value.why})"
     if isinstance(value, str):
         return value or "empty"
-    return str(Number(value, wanted.unit if isinstance(wanted, Number) else ""))
+    return str(Number(value, expected.unit if isinstance(expected, Number) else ""))
 
 
-def is_met(wanted: Wanted, value: Value) -> bool:
+def is_met(expected: Wanted, value: Value) -> bool:
     """Is the value as demanded?"""
     if isinstance(value, Nothing):
         return False
-    match wanted:
+    match expected:
         case Number(value=least, at_least=at_least):
             if value is None or least is None or isinstance(value, str):
                 return value is None and (least is None or at_least)

@@ -74,10 +74,10 @@ class _Places(Struct, frozen=True):
 
 
 def _places(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Places:
-    wanted = [] if _is_switched_off(environment, version) else _kept(rdma, environment, version)
+    selected = [] if _is_switched_off(environment, version) else _kept(rdma, environment, version)
     return _Places(
-        tuple(wanted),
-        tuple(place for place in wanted if _is_active(rdma.ports[place], rdma)),
+        tuple(selected),
+        tuple(place for place in selected if _is_active(rdma.ports[place], rdma)),
         tuple(place for place, port in enumerate(rdma.ports) if not is_verbs(port)),
     )
 

@@ -156,8 +156,8 @@ def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
     """GPUs of the PCI bus that the driver does not list, as long as the job may miss them."""
     found: list[tuple[str, str]] = []
     for node, gpus in snapshot.known("gpus"):
-        pci, wanted = node.facts.pci, _wanted(snapshot, node)
-        if wanted is not None and len(gpus) >= wanted:
+        pci, expected = node.facts.pci, _wanted(snapshot, node)
+        if expected is not None and len(gpus) >= expected:
             continue
         if isinstance(pci, Missing):
             if pci.missing != "absent":

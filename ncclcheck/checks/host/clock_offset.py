@@ -45,8 +45,8 @@ def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
         if deviation.is_beyond(INFO_US) and not deviation.is_beyond(WARNING_US)
     ]
     yield from _findings(minor, found, "info")
-    told = {deviation.host for deviation in found}
-    if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in told):
+    measured_hosts = {deviation.host for deviation in found}
+    if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in measured_hosts):
         yield NotKnown("the clock was not compared with the others", unmeasured)
     vague = tuple(deviation.host for deviation in found if deviation.bound_us > WARNING_US)
     if vague:

@@ -171,8 +171,8 @@ def _other_files(
             if not isinstance(value, Missing):
                 values.setdefault(entry.name, []).append((host, str(value)))
     differing: dict[tuple[str, ...], list[tuple[str, HostComparison[str]]]] = {}
-    for name, told in values.items():
-        comparison = compare(told)
+    for name, values_of_nodes in values.items():
+        comparison = compare(values_of_nodes)
         if comparison.differs:
             differing.setdefault(comparison.odd_hosts, []).append((name, comparison))
     severity: Severity = "error"

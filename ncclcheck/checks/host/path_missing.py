@@ -97,12 +97,12 @@ def _wrong_kind(wanted_path: Wanted) -> Iterator[Answer]:
 
 def _stuck_below(wanted_path: Wanted) -> Iterator[Answer]:
     """A mount below the folder may be dead although the folder itself answers."""
-    told: dict[str, list[str]] = {}
+    hosts_by_detail: dict[str, list[str]] = {}
     for place in wanted_path.places:
         manifest = place.fact.manifest
         if _failure(place.fact) is None and isinstance(manifest, Missing) and manifest.missing == "timeout":
-            told.setdefault(manifest.detail, []).append(place.host)
-    for detail, names in told.items():
+            hosts_by_detail.setdefault(manifest.detail, []).append(place.host)
+    for detail, names in hosts_by_detail.items():
         hosts = tuple(names)
         _, advice, command = _WORDS["timeout"]
         yield Finding(

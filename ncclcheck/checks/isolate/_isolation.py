@@ -90,14 +90,14 @@ def _about(node: BadNode, isolation: PairIsolation, who_is_it: str) -> str:
 
 
 def _evidence(isolation: PairIsolation, host: str) -> Iterator[Evidence]:
-    own = [
+    host_tests = [
         (planned.number, pair)
         for planned in isolation.rounds
         for pair in planned.pairs
         if host in (pair.a, pair.b)
     ]
     usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "a finished test"
-    for number, pair in own[:_LISTED]:
+    for number, pair in host_tests[:_LISTED]:
         yield Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
 
 

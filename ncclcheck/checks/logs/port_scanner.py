@@ -70,17 +70,17 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
         networks = {process.network.startswith("IB") for process in log.processes if process.network}
         if of_this_job and len(networks) > 1:
             return
-        said = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
+        sent_text = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
         yield suspect(
             "A program that is not part of this job connected to NCCL's socket"
-            + (f" and sent {said!r}." if said else "."),
+            + (f" and sent {sent_text!r}." if sent_text else "."),
             found,
             confidence="possible"
             if of_this_job or finished_well(log)
             else "likely"
             if all("<unknown>" in remark.text for remark in found)  # Open MPI, of whom it does not know
             else "certain"
-            if said or alarms(log)
+            if sent_text or alarms(log)
             else "likely",
             hosts=_stranger(log, found),
         )

@@ -67,7 +67,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     asserts = remarks(log, "device-assert", "usage-error")
     faults = remarks(log, "cuda-fault")
     ended = remarks(log, "inputs-exhausted")  # StopIteration is how an iterator says so
-    own = [
+    own_errors = [
         exception
         for exception in exceptions(log)
         if not CLAIMED.intersection(exception.topics)
@@ -75,15 +75,15 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         and not _comes_of_a_timeout(log, exception)
     ]
     crashes = [remark for remark in remarks(log, "crash") if not _ABORTED.search(remark.text)]
-    if own or asserts:
+    if own_errors or asserts:
         found = (
-            sorted([*own, *asserts], key=lambda event: (event.place.file, event.place.line))
+            sorted([*own_errors, *asserts], key=lambda event: (event.place.file, event.place.line))
             if asserts
-            else list(own)
+            else list(own_errors)
         )
         # torch's watchdog, or the exception of the assertion, tells it again, with the rank
-        told = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
-        same = (*(faults if "CUDA error" in found[0].text else ()), *told)
+        device_asserts = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
+        same = (*(faults if "CUDA error" in found[0].text else ()), *device_asserts)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         raised = suspect(
             f"{who(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "

@@ -50,11 +50,11 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _about(node: MatrixNode, who_is_it: str) -> str:
     if node.outcome == "slow":
-        ways = [
+        directions = [
             word
             for word, is_slow in (("sends", node.sends_slowly), ("receives", node.receives_slowly))
             if is_slow
         ]
-        return f"{who_is_it} {' and '.join(ways)} slowly, with all other nodes"
+        return f"{who_is_it} {' and '.join(directions)} slowly, with all other nodes"
     what = "hangs" if node.outcome == "hang" else "fails"
     return f"{who_is_it} {what} in tests with other nodes" + (f": {node.detail}" if node.detail else "")

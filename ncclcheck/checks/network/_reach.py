@@ -208,20 +208,20 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
     found: list[Blame] = []
     left = {_way(probe): probe for probe in bad}
     of_host: dict[str, list[tuple[str, str]]] = {}
-    for way in left:
-        for host in way:
-            of_host.setdefault(host, []).append(way)
+    for pair in left:
+        for host in pair:
+            of_host.setdefault(host, []).append(pair)
     unreachable, mute = _all_bad("to", bad, probed), _all_bad("from", bad, probed)
     for host in sorted(unreachable | mute):
-        mine = [way for way in of_host[host] if way in left and _explains(host, way, unreachable, mute)]
+        mine = [pair for pair in of_host[host] if pair in left and _explains(host, pair, unreachable, mute)]
         if mine:
             kind: BlameKind = "mute"
             if host in unreachable:
                 kind = "cut-off" if host in mute else "unreachable"
-            found.append(Blame(kind, (host,), tuple(left.pop(way) for way in mine)))
+            found.append(Blame(kind, (host,), tuple(left.pop(pair) for pair in mine)))
     found += _islands(tuple(left.values()), probed, hosts) if left else ()
-    told = {_way(probe) for blamed in found for probe in blamed.directions}
-    return (*found, *_pairs([probe for way, probe in left.items() if way not in told]))
+    blamed_pairs = {_way(probe) for blamed in found for probe in blamed.directions}
+    return (*found, *_pairs([probe for pair, probe in left.items() if pair not in blamed_pairs]))
 
 
 def _all_bad(end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[Probe]) -> set[str]:
@@ -232,8 +232,8 @@ def _all_bad(end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[
     return {host for host, count in bad_of.items() if count == probed_of[host] > 1}
 
 
-def _explains(host: str, way: tuple[str, str], unreachable: Collection[str], mute: Collection[str]) -> bool:
-    return (way[1] == host and host in unreachable) or (way[0] == host and host in mute)
+def _explains(host: str, pair: tuple[str, str], unreachable: Collection[str], mute: Collection[str]) -> bool:
+    return (pair[1] == host and host in unreachable) or (pair[0] == host and host in mute)
 
 
 def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str]) -> list[Blame]:
@@ -261,7 +261,7 @@ def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str
 
 def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]:
     """Return one host for each host, the same for all that reach each other, directly or through others."""
-    blocked = {way for probe in failed(probed) for way in (_way(probe), (probe.to_host, probe.from_host))}
+    blocked = {pair for probe in failed(probed) for pair in (_way(probe), (probe.to_host, probe.from_host))}
     above = {host: host for host in hosts}
 
     def top(host: str) -> str:

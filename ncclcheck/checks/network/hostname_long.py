@@ -40,8 +40,8 @@ def hostname_long(snapshot: Snapshot) -> Iterator[Answer]:
     without = tuple(node for node in long if not _gloo_is_told(node.facts))
     if without:
         yield _finding("error" if has_no_gpu(snapshot) else "warning", without)
-    if told := tuple(node for node in long if node not in without):
-        yield _finding("info", told)
+    if harmless := tuple(node for node in long if node not in without):
+        yield _finding("info", harmless)
     yield from not_reported(snapshot)
 
 

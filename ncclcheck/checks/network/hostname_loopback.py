@@ -65,8 +65,12 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
     if isinstance(addresses, Missing):
         return "does not resolve" if addresses.missing in {"absent", "error"} else addresses
     # Gloo takes the first address of the list that can be bound, which needs it to be the node's own.
-    own = _own_addresses(facts)
-    bindable = [address for address in addresses if is_loopback(address) or own is None or address in own]
+    own_addresses = _own_addresses(facts)
+    bindable = [
+        address
+        for address in addresses
+        if is_loopback(address) or own_addresses is None or address in own_addresses
+    ]
     if not bindable:
         return f"resolves to {', '.join(addresses)}, which is not an address of this node"
     return f"resolves to {bindable[0]}" if is_loopback(bindable[0]) else ""
@@ -75,7 +79,7 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
 def _own_addresses(facts: NodeFacts) -> frozenset[str] | None:
     if isinstance(facts.interfaces, Missing):
         return None
-    return frozenset(own.address for interface in facts.interfaces for own in interface.addresses)
+    return frozenset(entry.address for interface in facts.interfaces for entry in interface.addresses)
 
 
 def _gloo_is_told(facts: NodeFacts) -> bool:

@@ -55,9 +55,9 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
             medians[pair], least[pair] = probe.value, least_us(probe)
     for late in late_pairs(medians, least):
         yield _finding(late, medians, places)
-    told = {host for pair in medians for host in pair}
+    measured_hosts = {host for pair in medians for host in pair}
     if len(seen) == len(snapshot.nodes) and (
-        missing := [choice.host for choice in seen if choice.host not in told]
+        missing := [choice.host for choice in seen if choice.host not in measured_hosts]
     ):
         yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
     yield from not_connected(snapshot)
