@@ -177,9 +177,9 @@ def _core_share(core: CoreSpeed) -> float:
     return core.core_share or min(1.0, core.core_us / core.work_us)
 
 
-def _sharing_factor(own: CoreSpeed, sharing: Others) -> float:
+def _sharing_factor(speed: CoreSpeed, sharing: Others) -> float:
     """Return the factor that counts as slow: of two ranks that both share, the machines may just be busy."""
-    both = len(sharing) == 1 and sharing.median(_sharing(own)) > 1.0
+    both = len(sharing) == 1 and sharing.median(_sharing(speed)) > 1.0
     return _FACTOR if both else WORK_FACTOR
 
 
@@ -193,9 +193,11 @@ def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
     alike = Counter(core.claim for core in cores)
     waiting = Counter(core.claim for core in cores if core.rank in ranks)
     return {
-        own.rank
-        for own in cores
-        if own.rank in ranks and own.claim != 0 and 2 * (waiting[own.claim] - 1) < alike[own.claim] - 1
+        speed.rank
+        for speed in cores
+        if speed.rank in ranks
+        and speed.claim != 0
+        and 2 * (waiting[speed.claim] - 1) < alike[speed.claim] - 1
     }
 
 
@@ -241,12 +243,12 @@ def _slow(
     for time in (time for point in points for time in point.ranks if time.rank in large):
         times[time.rank].append(time)
     found = []
-    for rank, own in times.items():
-        late_us = median(map(of, own))
+    for rank, rank_times in times.items():
+        late_us = median(map(of, rank_times))
         if late_us > LATE_US:
             share = shares[rank]
             usual = others.median(share)
-            found.append(SlowRank(rank, own[0].host, late_us, share, usual, len(shares_of[rank]), how))
+            found.append(SlowRank(rank, rank_times[0].host, late_us, share, usual, len(shares_of[rank]), how))
     return found
 
 

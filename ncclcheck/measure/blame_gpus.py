@@ -81,15 +81,15 @@ def _shows(slow: SlowGpu, gpus: Sequence[GpuSpeed]) -> bool:
 
     A spin that another program interrupts looks like a low clock, too.
     """
-    own = next(gpu for gpu in gpus if gpu.rank == slow.rank)
+    slow_gpu = next(gpu for gpu in gpus if gpu.rank == slow.rank)
     others = [
         gpu.compute_tflop_s
         for gpu in gpus
-        if gpu.model == own.model and gpu.rank != own.rank and gpu.compute_tflop_s > 0
+        if gpu.model == slow_gpu.model and gpu.rank != slow_gpu.rank and gpu.compute_tflop_s > 0
     ]
-    if not others or own.compute_tflop_s <= 0:
+    if not others or slow_gpu.compute_tflop_s <= 0:
         return True
-    return 1 - own.compute_tflop_s / median(others) > (1 - slow.value / slow.usual) / 2
+    return 1 - slow_gpu.compute_tflop_s / median(others) > (1 - slow.value / slow.usual) / 2
 
 
 def _below(measure: _Measure, gpus: Sequence[GpuSpeed]) -> list[SlowGpu]:

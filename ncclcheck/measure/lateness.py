@@ -50,7 +50,7 @@ def rank_times(
     slowest = slowest_us([rank.durations_us for rank in samples])
     times = []
     for number, rank in enumerate(samples):
-        behind = (most - own for most, own in zip(slowest, rank.durations_us, strict=True))
+        behind = (most - duration for most, duration in zip(slowest, rank.durations_us, strict=True))
         entered_late = median(behind) if together else 0.0
         stalled = sum(part.stalled_us for part in rank.parts) / len(slowest)
         waited = [part.waited_us / part.iterations for part in rank.parts if part.iterations]

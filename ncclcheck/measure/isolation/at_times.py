@@ -71,8 +71,10 @@ def bad_at_times(tests: Sequence[PairTest], standing: Standing, named: Collectio
     found = []
     for member, (bad, good) in counts.items():
         if bad:
-            own = (0, 0) if member in causes else (bad, bad + good)
-            disturbed = share_disturbed(*(max(0, all_ - its) for all_, its in zip(of_all, own, strict=True)))
+            own_counts = (0, 0) if member in causes else (bad, bad + good)
+            disturbed = share_disturbed(
+                *(max(0, all_ - its) for all_, its in zip(of_all, own_counts, strict=True))
+            )
             chances = (members * at_least(bad, bad + good, share) for share in (disturbed, least))
             found.append(AtTimes(member, bad, bad + good, *chances))
     return sorted(found, key=lambda entry: (entry.by_chance, entry.member))

@@ -92,14 +92,14 @@ def _telling(tests: Sequence[PairTest], standing: Standing) -> list[PairTest]:
     One pair alone has a shared path for itself, so it says nothing about groups.
     """
     tests = [test for test in tests if not test.lone]
-    told, scale = standing.told_by(tests), standing.scale
+    informative, scale = standing.told_by(tests), standing.scale
     lost = [
         1 - min(test.rates_gbit_s) / scale.reference_gbit_s
-        for test in told
+        for test in informative
         if scale is not None and test.rates_gbit_s is not None and standing.is_bad(test)
     ]
-    if scale is None or not lost or len(told) == len(tests):
-        return told
+    if scale is None or not lost or len(informative) == len(tests):
+        return informative
     usual = median(lost)
     return [
         test
@@ -172,9 +172,13 @@ def _sharing(judged: Judged, side: dict[int, bool]) -> Judged:
     use the path together. The path of one pair may be sound or slow, and that says nothing about the sides. Which tests
     these are follows from the sides alone, so leaving them out favours no outcome.
     """
-    ways = [(test.round, side[test.first], side[test.second]) for test, _ in judged]
-    times = Counter(ways)
-    return [entry for entry, way in zip(judged, ways, strict=True) if way[1] == way[2] or times[way] > 1]
+    sides = [(test.round, side[test.first], side[test.second]) for test, _ in judged]
+    times = Counter(sides)
+    return [
+        entry
+        for entry, sides_of_test in zip(judged, sides, strict=True)
+        if sides_of_test[1] == sides_of_test[2] or times[sides_of_test] > 1
+    ]
 
 
 def _neighbours(judged: Judged) -> Neighbours:
@@ -245,8 +249,8 @@ def _is_no_chance(wrong: int, tests: int, members: int) -> bool:
     """
     if wrong > MOST_WRONG * tests:
         return False
-    ways = math.lgamma(tests + 1) - math.lgamma(wrong + 1) - math.lgamma(tests - wrong + 1)
-    tail = ways + math.log((tests - wrong + 1) / (tests - 2 * wrong + 1))
+    log_choices = math.lgamma(tests + 1) - math.lgamma(wrong + 1) - math.lgamma(tests - wrong + 1)
+    tail = log_choices + math.log((tests - wrong + 1) / (tests - 2 * wrong + 1))
     return tail + (members - 1 - tests) * math.log(2) <= math.log(BY_CHANCE)
 
 

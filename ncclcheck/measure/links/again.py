@@ -66,10 +66,10 @@ def _doubtful(transfers: Sequence[Probe], nodes: int) -> Iterator[tuple[Pair, in
     slow = slow_parts(transfers)
     for end in slow.ends:
         yield from ((pair, _TRIES_OF_AN_END) for pair in end.pairs)
-    for way in slow.pairs:
-        yield way.pair, _TRIES
+    for slow_way in slow.pairs:
+        yield slow_way.pair, _TRIES
         if nodes < FEWEST_NODES:
-            yield way.pair[::-1], _TRIES
+            yield slow_way.pair[::-1], _TRIES
     yield from (
         ((transfer.from_host, transfer.to_host), _TRIES) for transfer in transfers if transfer.value is None
     )

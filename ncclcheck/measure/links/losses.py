@@ -225,7 +225,7 @@ def _by_end(known: Mapping[Pair, Lost]) -> dict[tuple[str, End], list[Pair]]:
 def _lossy_end(
     key: tuple[str, End], pairs: Sequence[Pair], known: Mapping[Pair, Lost], lossy: Collection[Pair]
 ) -> LossyEnd | None:
-    own = tuple(sorted(pair for pair in pairs if pair in lossy))
+    lossy_pairs = tuple(sorted(pair for pair in pairs if pair in lossy))
     total = Lost(sum(known[pair].sent for pair in pairs), sum(known[pair].lost for pair in pairs))
-    is_most = len(own) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
-    return LossyEnd(*key, total, own) if is_most and total.is_loss else None
+    is_most = len(lossy_pairs) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
+    return LossyEnd(*key, total, lossy_pairs) if is_most and total.is_loss else None

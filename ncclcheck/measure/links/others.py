@@ -24,23 +24,23 @@ class Others:
         """Return how many others each value has."""
         return max(0, len(self._ordered) - 1)
 
-    def median(self, own: float) -> float:
-        """Return the median of the others of `own`, which is one of the values; 0.0 where there are none."""
-        return _median_without(self._ordered, own)
+    def median(self, value: float) -> float:
+        """Return the median of all values but `value`, which is one of them; 0.0 where there are no others."""
+        return _median_without(self._ordered, value)
 
-    def spread(self, own: float, least: float) -> float:
-        """Return a robust standard deviation (1.4826 MAD) of all values but `own`, and at least `least`."""
-        middle = self.median(own)
+    def spread(self, own_value: float, least: float) -> float:
+        """Return a robust standard deviation (1.4826 MAD) of all values but `own_value`, and at least `least`."""
+        middle = self.median(own_value)
         if middle not in self._distances:
             self._distances[middle] = sorted(abs(value - middle) for value in self._ordered)
-        return max(MAD_TO_SIGMA * _median_without(self._distances[middle], abs(own - middle)), least)
+        return max(MAD_TO_SIGMA * _median_without(self._distances[middle], abs(own_value - middle)), least)
 
 
-def _median_without(ordered: Sequence[float], own: float) -> float:
-    """Return the median of the sorted values, one that is `own` left out."""
+def _median_without(ordered: Sequence[float], value: float) -> float:
+    """Return the median of the sorted values without one that equals `value`."""
     count = len(ordered) - 1
     if count < 1:
         return 0.0
-    place = bisect_left(ordered, own)
+    place = bisect_left(ordered, value)
     low, high = (ordered[at + (at >= place)] for at in ((count - 1) // 2, count // 2))
     return (low + high) / 2

@@ -321,8 +321,8 @@ def _event(noted: _Noted) -> SoakEvent:
 
 def _words(named: Whom) -> str:
     if named.is_path:
-        ways = ", both ways" if named.direction else ""
-        return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less{ways}"
+        both_ways = ", both ways" if named.direction else ""
+        return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less{both_ways}"
     if len(named.hosts) > 1:
         verb = {"send": "send", "receive": "receive", "both": "send and receive"}[named.direction or "both"]
         return f"{listed(named.hosts, _SHOWN)} {verb} up to {named.part:.0%} less"

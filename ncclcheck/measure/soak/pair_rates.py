@@ -54,15 +54,15 @@ class PairHistory:
         usual: dict[tuple[str, str], float] = {}
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
-            way = _way(pair)
-            if way not in self._rates:
+            direction = _way(pair)
+            if direction not in self._rates:
                 continue
-            if way not in usual:
-                usual[way] = median_high(self._rates[way])
-            running = (1 - pair.waited) / max(_LEAST_RUNNING, 1 - median(self._waited[way]))
+            if direction not in usual:
+                usual[direction] = median_high(self._rates[direction])
+            running = (1 - pair.waited) / max(_LEAST_RUNNING, 1 - median(self._waited[direction]))
             running = min(1.0, max(_LEAST_RUNNING, running))
-            found.setdefault(way, []).append(pair.gbit_s / usual[way] / running)
-        return {way: median(parts) for way, parts in found.items()}
+            found.setdefault(direction, []).append(pair.gbit_s / usual[direction] / running)
+        return {direction: median(parts) for direction, parts in found.items()}
 
 
 def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
@@ -73,18 +73,19 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
     single slow path is named by its ends. Where all pairs are slow alike, nobody is named.
     """
     limit = 1 - max(_LEAST_LOSS, _SHARE * drop)
-    slow = {way for way, part in parts.items() if part <= limit}
+    slow = {one_direction for one_direction, part in parts.items() if part <= limit}
     if not slow or len(slow) == len(parts) > _FEWEST:
         return None
-    if len({frozenset(way) for way in slow}) == 1:
-        way = min(slow, key=lambda pair: parts[pair])
-        return Whom(way, "both" if len(slow) > 1 else None, 1 - parts[way], is_path=True)
+    if len({frozenset(one_direction) for one_direction in slow}) == 1:
+        one_direction = min(slow, key=lambda pair: parts[pair])
+        return Whom(one_direction, "both" if len(slow) > 1 else None, 1 - parts[one_direction], is_path=True)
     bad = [_bad_ends(parts, slow, end) for end in (0, 1)]
     named = [_slowest(ends) for ends in bad]
     explained = [
         sum(
-            way[end] in named[end] or (way[1 - end] in named[end] and way[1 - end] in bad[1 - end])
-            for way in slow
+            one_direction[end] in named[end]
+            or (one_direction[1 - end] in named[end] and one_direction[1 - end] in bad[1 - end])
+            for one_direction in slow
         )
         for end in (0, 1)
     ]
@@ -99,13 +100,14 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
 
 def _bad_ends(parts: dict[tuple[str, str], float], slow: set[tuple[str, str]], end: int) -> dict[str, float]:
     """Return the nodes most of whose pairs are slow with them at that end, and which part they reach."""
-    ways_of: dict[str, list[tuple[str, str]]] = {}
-    for way in parts:
-        ways_of.setdefault(way[end], []).append(way)
+    directions_of: dict[str, list[tuple[str, str]]] = {}
+    for direction in parts:
+        directions_of.setdefault(direction[end], []).append(direction)
     return {
-        host: median(parts[way] for way in ways)
-        for host, ways in ways_of.items()
-        if len(ways) >= _FEWEST and sum(way in slow for way in ways) >= _MOST * len(ways)
+        host: median(parts[direction] for direction in directions)
+        for host, directions in directions_of.items()
+        if len(directions) >= _FEWEST
+        and sum(direction in slow for direction in directions) >= _MOST * len(directions)
     }
 
 

@@ -60,8 +60,8 @@ def _hang(watch: Watch) -> str:
 
 
 def _lost(watch: Watch) -> str:
-    told = directions(watch.blocked, watch.hosts)
-    return f": {'; '.join(told)}" if told else ""
+    texts = directions(watch.blocked, watch.hosts)
+    return f": {'; '.join(texts)}" if texts else ""
 
 
 def _silent(watch: Watch) -> str:
