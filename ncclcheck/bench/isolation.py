@@ -166,7 +166,7 @@ def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ..
     """Measure every pair in a few rounds; a rank without a partner in a round waits at its end."""
     import torch
 
-    own = rank.task.rank
+    own_rank = rank.task.rank
     buffer = torch.zeros(size_bytes, dtype=torch.uint8, device=rank.device.torch_device)
     rounds = [
         [(lane.ranks[first], lane.ranks[second]) for first, second in pairs]
@@ -179,9 +179,9 @@ def _links(rank: BenchRank, lane: _Lane, size_bytes: int) -> tuple[LinkSpeed, ..
         speed = 0.0
         rank.progress.enter()
         for source, target in pairs:
-            if own == source:
+            if own_rank == source:
                 _send(rank, buffer, target)
-            elif own == target:
+            elif own_rank == target:
                 speed = _receive(rank, buffer, source)
         found += [speed, busy.share()]
         rank.progress.leave(measured=False)
@@ -243,11 +243,11 @@ def _receive(rank: BenchRank, buffer: Tensor, source: int) -> float:
     return size_bytes / 1e9 / min(took_s[1:] or took_s)
 
 
-def _transfer(way: str, buffer: Tensor, peer: int) -> None:
+def _transfer(operation: str, buffer: Tensor, peer: int) -> None:
     """Transfer the buffer and wait for it."""
     import torch.distributed as dist
 
-    for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
+    for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, operation), buffer, peer)]):
         work.wait()
 
 

@@ -285,8 +285,8 @@ def _gpu_hung(state: RankState) -> RankFailure:
 def _never_entered(state: RankState, front: RankState, ahead: int) -> RankFailure:
     waiting = f"{ahead} other rank{'s are' if ahead != 1 else ' is'}"
     if state.gpu == "behind":
-        came = "its process has enqueued the call, and its GPU does not come to it"
-        return _failure(state, "hung", f"{came}: {waiting} at {place(front)}")
+        enqueued = "its process has enqueued the call, and its GPU does not come to it"
+        return _failure(state, "hung", f"{enqueued}: {waiting} at {place(front)}")
     detail = (
         f"not inside the call: {waiting} at {place(front)}; its process {state.pid} is in state {state.stat}"
         f"{_STATES.get(state.stat, '')}"
@@ -339,8 +339,8 @@ def _lost_ranks(
         return []
     if any(unheard_s.get(host, 0.0) >= deadlines.quiet_s for host in set(hosts) - silent - {hosts[0]}):
         return None
-    told = [state.error for state in states if state.host == hosts[0]]
-    delivers = any(_CLOSED_BY_PEER in error or _RESET_BY_PEER in error for error in told)
+    errors = [state.error for state in states if state.host == hosts[0]]
+    delivers = any(_CLOSED_BY_PEER in error or _RESET_BY_PEER in error for error in errors)
     lost = lost_hosts(hosts, silent, unheard_s, replace(network, delivers=delivers))
     if lost is None:
         return None

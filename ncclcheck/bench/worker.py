@@ -162,9 +162,9 @@ def _leave_together(progress: ProgressPage) -> None:
 def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
     """Return whether a peer or the network may be at fault (an error of a collective call), or this rank itself."""
     text = str(error).lower()
-    own = isinstance(error, MemoryError) or any(words in text for words in _OWN)
-    own = own or is_own_bug(error)
-    return "communication" if progress.inside and not own else "own"
+    is_own = isinstance(error, MemoryError) or any(words in text for words in _OWN)
+    is_own = is_own or is_own_bug(error)
+    return "communication" if progress.inside and not is_own else "own"
 
 
 def _die_with(agent_pid: int | None) -> None:

@@ -371,7 +371,7 @@ def _by_host(logs: Sequence[NodeLog]) -> tuple[NodeLog, ...]:
         known = found.setdefault(log.host, log)
         if known is log:
             continue
-        both = [own.processes for own in (known, log) if not isinstance(own.processes, Missing)]
-        processes = tuple(process for own in both for process in own) if both else known.processes
+        both = [part.processes for part in (known, log) if not isinstance(part.processes, Missing)]
+        processes = tuple(process for part in both for process in part) if both else known.processes
         found[log.host] = replace(known, processes=processes, hang=known.hang or log.hang)
     return tuple(found.values())

@@ -98,8 +98,8 @@ def culprits(
         return tuple(
             replace(failure, state="late", detail=f"by NCCL RAS, {seen[failure.rank]}") for failure in behind
         )
-    said = [log.hang.ras for log in logs if log.hang is not None and isinstance(log.hang.ras, str)]
-    return tuple(_with(failure, *said) for failure in failures)
+    ras_answers = [log.hang.ras for log in logs if log.hang is not None and isinstance(log.hang.ras, str)]
+    return tuple(_with(failure, *ras_answers) for failure in failures)
 
 
 def _with(failure: RankFailure, *more: str) -> RankFailure:

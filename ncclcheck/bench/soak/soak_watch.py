@@ -122,9 +122,9 @@ class SoakWatch(BenchWatch):
             return TimeLeft(before.where, 0, total, None)
         left_s = max(0.0, self._plan.duration_s - (time.monotonic() - self._began))
         events = self._record.judge.events
-        told = plural(events, "event")
+        event_count = plural(events, "event")
         latest = f"{self._medians[-1] / 1e3:.4g} ms" if self._medians else ""
-        where = f"block {self._taken} {sparkline(self._medians)} {latest}, {told}"
+        where = f"block {self._taken} {sparkline(self._medians)} {latest}, {event_count}"
         return TimeLeft(where, min(self._taken, total), total, left_s)
 
     def _is_measured(self) -> bool:

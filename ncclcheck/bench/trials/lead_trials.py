@@ -140,9 +140,9 @@ class _Trials:
             {arm: log_ratios(shown[AS_IS], times_us) for arm, times_us in shown.items() if arm != AS_IS}
         )
         for arm, times_us in shown.items():
-            told = self._told[arm]
+            result = self._told[arm]
             self._told[arm] = replace(
-                told, rounds=(*told.rounds, RoundTimes(self._standings.rounds, times_us))
+                result, rounds=(*result.rounds, RoundTimes(self._standings.rounds, times_us))
             )
         self._say_round(shown)
 
@@ -164,8 +164,10 @@ class _Trials:
             self.as_is = result
         if found.late:
             raise _TrialsOverError("budget", f"the time was over: {found.failure}")
-        told = self._told[arm]
-        self._told[arm] = replace(told, uses=found.uses or told.uses, choices=found.choices or told.choices)
+        known = self._told[arm]
+        self._told[arm] = replace(
+            known, uses=found.uses or known.uses, choices=found.choices or known.choices
+        )
         return found
 
     def _blame(self, arm: int, found: Seen) -> None:
@@ -190,9 +192,9 @@ class _Trials:
 
     def _is_unchanged(self, winner: int) -> bool:
         """Return whether NCCL's log has the same algorithm and protocol with it as without it."""
-        own, as_is = self._told[winner].choices, self._told[AS_IS].choices
+        chosen, as_is = self._told[winner].choices, self._told[AS_IS].choices
         points = better_points(effects_of(self._lead.plan, self._standings, winner))
-        return is_unchanged(self._settings[winner], as_is, own, points)
+        return is_unchanged(self._settings[winner], as_is, chosen, points)
 
     def _is_confirmed(self, winner: int) -> bool:
         """Measure the winner against as-is once more; return whether it is faster again."""
