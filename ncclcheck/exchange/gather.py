@@ -59,7 +59,7 @@ def gather_hellos(
     started = awake_s()
     hellos: dict[int, Hello] = {}
     refused: dict[int, str] = {}
-    last_arrival, looked, said, is_explained = started, started, 0, False
+    last_arrival, looked, times_said, is_explained = started, started, 0, False
     for _ in polls(deadline):
         thorough = deadline.passed or awake_s() - looked > timeouts.THOROUGH_LOOK_S
         if _read_new(store, launch, hellos, refused, thorough=thorough):
@@ -79,10 +79,10 @@ def gather_hellos(
             break
         meanwhile(hellos)
         waited_s = awake_s() - started
-        if waited_s > 3.0 * (said + 1):
-            said += 1
-            whom = _whom(missing, launch, arrived)
-            say(f"waiting for {whom} ({deadline.left():.0f} s left)")
+        if waited_s > 3.0 * (times_said + 1):
+            times_said += 1
+            missing_text = _whom(missing, launch, arrived)
+            say(f"waiting for {missing_text} ({deadline.left():.0f} s left)")
         if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
             is_explained = True
             for line in _why_silent(missing - set(given_up()), launch):

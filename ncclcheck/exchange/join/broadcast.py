@@ -99,7 +99,9 @@ def _interfaces() -> list[str]:
         known = addresses_by_interface()
     except Exception:  # psutil raises what it likes
         return []
-    has_ipv4 = {name for name, own in known.items() if any(address.family == "inet" for address in own)}
+    has_ipv4 = {
+        name for name, addresses in known.items() if any(address.family == "inet" for address in addresses)
+    }
     return sorted(names, key=lambda name: name not in has_ipv4)[:_MOST_INTERFACES]
 
 

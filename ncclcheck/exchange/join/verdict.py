@@ -69,9 +69,9 @@ class VerdictServer:
         self._thread = threading.Thread(target=self._serve, name="verdict", daemon=True)
         self._thread.start()
 
-    def give(self, given: Given) -> None:
+    def give(self, verdict: Given) -> None:
         """Answer with this verdict from now on."""
-        self._given = given
+        self._given = verdict
 
     def close(self) -> None:
         """Free the port."""
@@ -103,18 +103,18 @@ class VerdictServer:
         self._room.release()
 
     def _confirmation(self, question: Question) -> VerdictConfirmation:
-        given = self._given
-        if given is None:
+        verdict = self._given
+        if verdict is None:
             return VerdictConfirmation(PROTOCOL, question.challenge[:64], None)
         # An answer that came too late was not judged; without facts nothing of a node was.
         unread = {keys.facts(question.ticket): ""}
         changed = tuple(
             key
             for key, digest in question.sent.items()
-            if given.read.get(key, unread.get(key, digest)) != digest
+            if verdict.read.get(key, unread.get(key, digest)) != digest
         )
         return VerdictConfirmation(
-            PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report
+            PROTOCOL, question.challenge[:64], verdict.exit_code, changed[:8], verdict.report
         )
 
 

@@ -117,7 +117,7 @@ class _Connection:
 
 
 def exchange(
-    partners: Sequence[tuple[int, Callee]], own: ProbeGreeting, seconds: float, deadline: Deadline
+    partners: Sequence[tuple[int, Callee]], own_greeting: ProbeGreeting, seconds: float, deadline: Deadline
 ) -> tuple[Exchanged, ...]:
     """Return the round trips with all partners, (number of the round, whom to call), measured at the same time.
 
@@ -129,7 +129,9 @@ def exchange(
     try:
         for count in range(CONNECTIONS):  # the first of each partner first: calls may take all the time
             for number, callee in partners:
-                named = ProbeGreeting(own.nonce, own.ticket, channel=f"{CHANNEL}/{number}/{count}")
+                named = ProbeGreeting(
+                    own_greeting.nonce, own_greeting.ticket, channel=f"{CHANNEL}/{number}/{count}"
+                )
                 try:
                     called[number].append(_Connection(call(callee.target, named, callee.ticket, deadline)))
                 except CallError as failed:

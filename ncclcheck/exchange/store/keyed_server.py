@@ -258,14 +258,14 @@ class _Connection(asyncio.Protocol):
         self._drop("no-key" if self._session is None else "damaged")
 
     def _introduce(self, line: bytes) -> None:
-        said = decode(line, Introduction, limit_bytes=LINE_BYTES)
+        introduction = decode(line, Introduction, limit_bytes=LINE_BYTES)
         key = self._served.key
-        if not is_member(self._banner, said, key):
+        if not is_member(self._banner, introduction, key):
             self._transport.write(encode(Welcome(PROTOCOL, refused="other-key")) + b"\n")
-            self._drop("other-key" if said.proof else "no-key", said)
+            self._drop("other-key" if introduction.proof else "no-key", introduction)
             return
-        welcome = welcomed(self._banner, said, key, self._served.ranks_port)
-        self._session = session_of(self._banner, said, key, is_caller=False)
+        welcome = welcomed(self._banner, introduction, key, self._served.ranks_port)
+        self._session = session_of(self._banner, introduction, key, is_caller=False)
         self._lines = LineBuffer()
         self._server.proven(self)
         if self._end is not None:
@@ -275,8 +275,8 @@ class _Connection(asyncio.Protocol):
     def _is_late(self) -> None:
         self._drop("no-key")
 
-    def _drop(self, cause: ForeignCause, said: Introduction | None = None) -> None:
-        host, rank = (said.host, said.node_rank) if said is not None else ("", -1)
+    def _drop(self, cause: ForeignCause, introduction: Introduction | None = None) -> None:
+        host, rank = (introduction.host, introduction.node_rank) if introduction is not None else ("", -1)
         self._served.trust.drop(self._origin, cause, host, rank)
         self._waiting.clear()
         self._transport.close()  # what was written still goes out

@@ -37,12 +37,12 @@ def admit_only(port: int, sources: Collection[str]) -> bool:
     if len(instructions) > _MOST_INSTRUCTIONS:
         return False
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
-    kept = ctypes.create_string_buffer(code)
-    wanted = struct.pack("@HP", len(instructions), ctypes.addressof(kept))
+    instruction_buffer = ctypes.create_string_buffer(code)
+    filter_program = struct.pack("@HP", len(instructions), ctypes.addressof(instruction_buffer))
     is_done = False
     for listening in _listening(port):
         with suppress(OSError):
-            listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, wanted)
+            listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_program)
             is_done = True
     return is_done
 

@@ -50,8 +50,8 @@ def tag_of(key: bytes, *parts: bytes) -> str:
 
 def is_tag(tag: str | bytes, key: bytes, *parts: bytes) -> bool:
     """Return whether `tag` is the HMAC of the parts, in a time that says nothing about it."""
-    given = tag.encode(errors="replace") if isinstance(tag, str) else tag
-    return hmac.compare_digest(given, tag_of(key, *parts).encode())
+    tag_bytes = tag.encode(errors="replace") if isinstance(tag, str) else tag
+    return hmac.compare_digest(tag_bytes, tag_of(key, *parts).encode())
 
 
 def job_digest(prefix: str) -> str:

@@ -25,7 +25,7 @@ class Trust:
         self._dropped: dict[tuple[str, ForeignCause], Foreign] = {}
         self._further = 0
 
-    def drop(self, origin: str, cause: ForeignCause, said: str = "", node_rank: int = -1) -> None:
+    def drop(self, origin: str, cause: ForeignCause, claimed_name: str = "", node_rank: int = -1) -> None:
         """Count a message that has no place in this run. What it says of itself is kept as a claim."""
         place = origin.partition("%")[0].removeprefix("::ffff:")[:_LONGEST_NAME], cause
         with self._lock:
@@ -33,7 +33,7 @@ class Trust:
             if known is None and len(self._dropped) >= MOST_ORIGINS:
                 self._further += 1
                 return
-            name = "".join(letter for letter in said[:_LONGEST_NAME] if letter.isprintable())
+            name = "".join(letter for letter in claimed_name[:_LONGEST_NAME] if letter.isprintable())
             rank = node_rank if -1 <= node_rank < _MOST_RANK else -1
             if known is not None:
                 name, rank = known.said or name, known.node_rank if known.said else rank
