@@ -54,8 +54,10 @@ def run_command(
         return run_from_head(options, environ, say, show)
     clock = start_clock()
     notice_pauses()
-    told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
-    detected = detect(told, options.flags, options.line)
+    launch_environ = (
+        {} if options.command == "node" else environ
+    )  # this node alone, whatever launcher started it
+    detected = detect(launch_environ, options.flags, options.line)
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():
         hasten_lookups()  # before the first one
     launch = _place(detected, options)
@@ -140,6 +142,6 @@ def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted
     return RunResult(report, saved, prints, partial(state.announce, report, saved), writes=is_agent)
 
 
-def _same(own: Verdict, told: Finish) -> Verdict:
-    status = STATUS_OF.get(told.exit_code, "error")
-    return replace(own, status=status, exit_code=told.exit_code, reasons=told.reasons)
+def _same(own_verdict: Verdict, finish: Finish) -> Verdict:
+    status = STATUS_OF.get(finish.exit_code, "error")
+    return replace(own_verdict, status=status, exit_code=finish.exit_code, reasons=finish.reasons)

@@ -42,13 +42,15 @@ def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) ->
     if not changes:
         return snapshot
     why = Missing("error", STRANGER)
-    own = {change.host for change in changes}
+    reporting_hosts = {change.host for change in changes}
     return replace(
         snapshot,
         store_changed=changes,
-        silent=tuple(node for node in snapshot.silent if node.phase != "end" and node.host not in own),
+        silent=tuple(
+            node for node in snapshot.silent if node.phase != "end" and node.host not in reporting_hosts
+        ),
         refused=(),
-        bench=_bench_without(snapshot.bench, STRANGER, keep=()),
+        bench=_bench_without(snapshot.bench, STRANGER, states=()),
         comparison=_compared(snapshot.comparison, why),
         isolation=_unless_absent(snapshot.isolation, why),
         matrix=_unless_absent(snapshot.matrix, why),
@@ -63,14 +65,14 @@ def with_pauses(
     `listener`: how long the coordinator did; who was silent meanwhile is unknown. `pauses`: host -> step -> seconds.
     A pause from which nothing came is not told.
     """
-    kept, spoilt = _untouched(snapshot.probes, pauses)
-    seen = replace(snapshot, probes=kept)
+    undisturbed, spoilt = _untouched(snapshot.probes, pauses)
+    seen = replace(snapshot, probes=undisturbed)
     still: list[StoodStill] = []
     if listener.seconds >= STOOD_STILL_S:
         why = Missing("timeout", listener.told)
         seen = replace(
             seen,
-            bench=_bench_without(seen.bench, listener.told, keep=_SEEN),
+            bench=_bench_without(seen.bench, listener.told, states=_SEEN),
             isolation=why if _is_bad(seen.isolation) else seen.isolation,
             matrix=why if _has_lost(seen.matrix) else seen.matrix,
         )
@@ -100,12 +102,12 @@ def _untouched(
     """Return the probes that no pause of an end may have spoilt, and the hosts of which probes were dropped."""
     if isinstance(probes, Missing):
         return probes, set()
-    kept, spoilt = [], set()
+    undisturbed, spoilt = [], set()
     for probe in probes:
         ends = {host for host in (probe.from_host, probe.to_host) if _has_spoilt(probe, pauses.get(host, {}))}
         spoilt |= ends
-        kept += [] if ends else [probe]
-    return tuple(kept), spoilt
+        undisturbed += [] if ends else [probe]
+    return tuple(undisturbed), spoilt
 
 
 def _has_spoilt(probe: Probe, steps: Mapping[str, float]) -> bool:
@@ -128,17 +130,17 @@ def _failed_hosts(bench: Fact[BenchResult]) -> set[str]:
     return set() if isinstance(bench, Missing) else {failure.host for failure in bench.failures}
 
 
-def _bench_without(bench: Fact[BenchResult], why: str, keep: tuple[str, ...]) -> Fact[BenchResult]:
+def _bench_without(bench: Fact[BenchResult], why: str, states: tuple[str, ...]) -> Fact[BenchResult]:
     """Return the benchmark without the ranks that failed, but for failures of a kind that needs no doubt."""
-    if isinstance(bench, Missing) or all(failure.state in keep for failure in bench.failures):
+    if isinstance(bench, Missing) or all(failure.state in states for failure in bench.failures):
         return bench
-    kept = tuple(failure for failure in bench.failures if failure.state in keep)
+    failures = tuple(failure for failure in bench.failures if failure.state in states)
     soak = bench.soak
     if soak is not None:
         events = tuple(event for event in soak.events if event.kind not in _OF_RANKS)
         soak = replace(soak, events=events)
     unfinished = "; ".join(filter(None, (bench.unfinished, why)))
-    return replace(bench, failures=kept, unfinished=unfinished, soak=soak)
+    return replace(bench, failures=failures, unfinished=unfinished, soak=soak)
 
 
 def _compared(comparison: Fact[Comparison], why: Missing) -> Fact[Comparison]:

@@ -23,10 +23,10 @@ from ncclcheck.run.steps.sequence import STEPS
 _ERASED = "what node 0 wrote into the store of the run was erased or overwritten"
 
 
-def lead_as_node(session: Session, participant: Participant, way: MasterPath) -> None:
+def lead_as_node(session: Session, participant: Participant, path: MasterPath) -> None:
     """Lead a run whose coordinator is itself one of the nodes, and follows its own orders in the background."""
     session.state.own_ticket = participant.ticket
-    report_facts(participant, way)
+    report_facts(participant, path)
     in_background(lambda: follow(participant), "follow")
     lead(session)
 
@@ -47,9 +47,11 @@ def lead(session: Session) -> None:
         if session.state.is_over:
             continue
         if session.store.lost is not None:
-            kept = before if step.answer is not None else session.snapshot  # partial results are told as such
+            last_snapshot = (
+                before if step.answer is not None else session.snapshot
+            )  # partial results are told as such
             why = f"node 0 lost the store of the run {step.when}: {session.store.lost.detail}"
-            _end(session, replace(kept, silent=before.silent, store_lost=why))
+            _end(session, replace(last_snapshot, silent=before.silent, store_lost=why))
         elif _accuses(before, session.snapshot) and _is_erased(session, mark):
             why = f"{_ERASED} {step.when}: another program writes into it"
             _end(session, replace(before, store_lost=why))

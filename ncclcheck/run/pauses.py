@@ -55,9 +55,11 @@ def told_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[str,
     found: dict[str, dict[str, float]] = {}
     for key, data in store.get_documents(tuple(key_of)).items():
         try:
-            told = read_message(data, Pauses, SMALL_LIMIT_BYTES).seconds
+            seconds_by_step = read_message(data, Pauses, SMALL_LIMIT_BYTES).seconds
         except DecodeError:
             continue  # it accuses nobody
-        if len(told) <= _MOST_STEPS and all(0 < seconds < LONGEST_OPTION_S for seconds in told.values()):
-            found[key_of[key]] = told
+        if len(seconds_by_step) <= _MOST_STEPS and all(
+            0 < seconds < LONGEST_OPTION_S for seconds in seconds_by_step.values()
+        ):
+            found[key_of[key]] = seconds_by_step
     return found

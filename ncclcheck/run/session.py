@@ -130,8 +130,8 @@ def broadcast_order(session: Session, order: Any) -> Callable[[int], str]:
     number = session.state.orders_given
     session.state.orders_given += 1
     if isinstance(order, Mapping):
-        own = {keys.order(number, ticket): _message(part) for ticket, part in order.items()}
-        session.store.set_documents(own)
+        documents = {keys.order(number, ticket): _message(part) for ticket, part in order.items()}
+        session.store.set_documents(documents)
     session.store.set_document(
         keys.step(number), OWN_ORDERS if isinstance(order, Mapping) else _message(order)
     )

@@ -36,9 +36,9 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     ticket = store.add(keys.TICKETS, 1)
     if isinstance(ticket, Missing):
         return ticket
-    told = context.launch
+    detected = context.launch
     # In a shared folder each process without a local rank is a node.
-    launch = told if context.options.meet_in else placed_by_arrival(told, context.host, store)
+    launch = detected if context.options.meet_in else placed_by_arrival(detected, context.host, store)
     if isinstance(launch, Missing):
         return launch
     run, reads = digest_of(nonce), context.options.wants_documents

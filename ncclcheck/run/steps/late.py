@@ -40,8 +40,8 @@ def _lead(session: Session) -> Snapshot:
     refused = refused_orders(session.store, host_of)
     snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
     late = late_hellos(session.store, session.context.launch, session.state.arrivals)
-    own = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
-    seen = with_pauses(with_late_claims(snapshot, late), own, told_pauses(session.store, host_of))
+    own_pause = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
+    seen = with_pauses(with_late_claims(snapshot, late), own_pause, told_pauses(session.store, host_of))
     return with_store_changes(seen, changes)
 
 
@@ -52,13 +52,13 @@ def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, .
     for key, data in store.get_documents(tuple(host_at)).items():
         host = host_at[key]
         try:
-            told = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
+            refusals = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
         except DecodeError as error:
             refused.append(Refused(host, "refused orders", str(error)))
             continue
         refused += [
             Refused(host, f"order {step[:_LONGEST_STEP]}", reason[:LONGEST_REASON])
-            for step, reason in told[:MOST_TOLD]
+            for step, reason in refusals[:MOST_TOLD]
         ]
     return tuple(refused)
 

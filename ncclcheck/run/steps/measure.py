@@ -145,8 +145,8 @@ def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     orders = {ticket: MeasureOrder(order.quantity, *part) for ticket, part in parts.items()}
     answers = ask(timed, MEASURE, orders, agents)
     silent = answers.silent(agents, "probes")
-    told = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
-    probes = probes_of(order.quantity, ring, order.again, told)
+    measured = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
+    probes = probes_of(order.quantity, ring, order.again, measured)
     return without_the_silent(probes, frozenset(node.host for node in silent)), silent
 
 

@@ -51,10 +51,10 @@ def _lead(session: Session) -> Snapshot:
     name, host = first
     ticket = next(agent.ticket for agent in agents if agent.host == host)
     answers = ask(session, RESOLVE, ResolveOrder(name, ticket, session.deadline.left(RESOLVE_S)), agents)
-    told = {agent.host: answers.of(agent, _SILENCE) for agent in agents}
+    answer_by_host = {agent.host: answers.of(agent, _SILENCE) for agent in agents}
     views = tuple(
         NameView(host, answer if isinstance(answer, Missing) else answer.addresses)
-        for host, answer in told.items()
+        for host, answer in answer_by_host.items()
     )
     return replace(snapshot, workers_address=WorkersAddress(name, host, views))
 
