@@ -20,10 +20,10 @@ from ncclcheck.run.judge import RunClock, start_clock
 from ncclcheck.timeouts import BETWEEN_RAS_ANSWERS_S, RAS_ANSWER_S
 
 
-def explain_files(names: Sequence[str], report_progress: Callable[[str], None] = lambda _: None) -> Report:
+def explain_files(names: Sequence[str], say: Callable[[str], None] = lambda _: None) -> Report:
     """Return the report on the files. Raises UsageError where not one of them could be read."""
     clock = start_clock()
-    return explain_log(read_logs(names, report_progress), clock)
+    return explain_log(read_logs(names, say), clock)
 
 
 def explain_ras(address: str) -> Report:

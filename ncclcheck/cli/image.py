@@ -14,13 +14,11 @@ from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.timeouts import CONCLUDE_S
 
 
-def run_image(
-    options: RunOptions, environ: Mapping[str, str], report_progress: Callable[[str], None]
-) -> RunResult:
+def run_image(options: RunOptions, environ: Mapping[str, str], say: Callable[[str], None]) -> RunResult:
     """Return the report of this image, by the deadline. The build machine's hardware and network are not read."""
     clock = start_clock()
     deadline = Deadline(options.timeout_s)
-    report_progress("reading the image: torch, NCCL, libraries, packages")
+    say("reading the image: torch, NCCL, libraries, packages")
     interrupted = False
     snapshot = Snapshot(nodes=(), of="image")
     try:

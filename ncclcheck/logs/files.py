@@ -49,17 +49,17 @@ class Source(Struct, frozen=True):
     name: str
 
 
-def read_logs(names: Sequence[str], report_progress: Callable[[str], None] = lambda _: None) -> Log:
+def read_logs(names: Sequence[str], say: Callable[[str], None] = lambda _: None) -> Log:
     """Return what all of them say, flight recorder dumps among them. Raises UsageError where not one could be read.
 
-    `say` is told how far a large file has been read.
+    `say` gets a line of progress while a large file is read.
     """
     collector = Collector()
     dumps: list[Dump] = []
     sources, refused = find(names)
     read = 0
     for source in sources:
-        why = _read(collector, dumps, source, report_progress)
+        why = _read(collector, dumps, source, say)
         if why is None or collector.has_lines_of(source.name):
             read += 1
         if why is not None:
@@ -107,11 +107,9 @@ def _search(folder: Path, found: dict[tuple[int, int] | str, Source], refused: l
                 found.setdefault((status.st_dev, status.st_ino), Source(str(path), str(path)))
 
 
-def _read(
-    collector: Collector, dumps: list[Dump], source: Source, report_progress: Callable[[str], None]
-) -> str | None:
+def _read(collector: Collector, dumps: list[Dump], source: Source, say: Callable[[str], None]) -> str | None:
     """None after the whole file was read, else why not. A flight recorder dump is added to `dumps`."""
-    reading = _Reading(lambda done: report_progress(f"reading {source.name}: {done}"))
+    reading = _Reading(lambda done: say(f"reading {source.name}: {done}"))
     try:
         with _opened(source) as stream:
             size = os.fstat(stream.fileno()).st_size

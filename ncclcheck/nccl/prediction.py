@@ -187,13 +187,11 @@ def _set_in_files(
     if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
         return ""
     environment = {**facts.environment, **changes}
-    environment_set = {name: value for name, value in environment.items() if value is not None}
+    values = {name: value for name, value in environment.items() if value is not None}
     files, home_set = facts.nccl.config_files, facts.nccl.home_set
     sources = {
-        name: nccl_environment.source_of(
-            name, environment_set, files, version or versions.NEWEST, home_set=home_set
-        )
-        for name in sorted(set(re.findall(r"\b(NCCL_\w+)=", reason)) - environment_set.keys())
+        name: nccl_environment.source_of(name, values, files, version or versions.NEWEST, home_set=home_set)
+        for name in sorted(set(re.findall(r"\b(NCCL_\w+)=", reason)) - values.keys())
     }
     return "".join(f"; {name} is set in {source}" for name, source in sources.items() if source)
 
@@ -228,13 +226,13 @@ def known_version(facts: NodeFacts) -> str | None:
 def _known_version(node: SameObject[NodeFacts]) -> str | None:
     """Worked out once for each node: many checks ask for it."""
     facts = node.value
-    reported_versions: list[Fact[str]] = []
+    known: list[Fact[str]] = []
     if not isinstance(facts.nccl, Missing) and not isinstance(facts.nccl.asked, Missing):
-        reported_versions.append(facts.nccl.asked.version)
+        known.append(facts.nccl.asked.version)
     if not isinstance(facts.software, Missing):
-        reported_versions += [facts.software.nccl, facts.software.torch_nccl]
+        known += [facts.software.nccl, facts.software.torch_nccl]
     return next(
-        (text for text in reported_versions if not isinstance(text, Missing) and versions.is_version(text)),
+        (text for text in known if not isinstance(text, Missing) and versions.is_version(text)),
         None,
     )
 
@@ -367,18 +365,18 @@ def _asked_pair(
     """Interface and local address of an answer. Under NCCL_COMM_ID the id carries that address, not the one bound."""
     if asked.result_code != 0 or isinstance(facts.interfaces, Missing):
         return (None, None) if asked.result_code != 0 else (asked.interface, asked.address)
-    interface_by_address = {
+    owner_of = {
         _plain(address.address): interface.name
         for interface in reversed(facts.interfaces)
         for address in reversed(interface.addresses)
     }
     name = asked.interface.partition(":")[0] if asked.interface else None
     address = _plain(asked.address) if asked.address else None
-    if address in interface_by_address:
-        return name or interface_by_address[address], address
+    if address in owner_of:
+        return name or owner_of[address], address
     if not isinstance(predicted, Missing) and name in {None, predicted.interface}:
         return predicted.interface, predicted.address
-    return name, next((text for text, owner in interface_by_address.items() if owner == name), None)
+    return name, next((text for text, owner in owner_of.items() if owner == name), None)
 
 
 def _disagreement(asked: NcclAnswer, pair: tuple[str | None, str | None], predicted: Fact[Prediction]) -> str:

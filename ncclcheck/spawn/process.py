@@ -58,7 +58,7 @@ def end_with_parent() -> None:
 
 
 def raise_file_limit(needed: int) -> int:
-    """Raise the limit of open files to `wanted`, or to the hard limit; return the soft limit before."""
+    """Raise the limit of open files to `needed`, or to the hard limit; return the soft limit before."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < needed:
         most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)

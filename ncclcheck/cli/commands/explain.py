@@ -47,8 +47,8 @@ def explain(
     refuse_bad_outputs(option_values)
     for log in logs:
         refuse_hung(log, "explain")
-    report_progress = (lambda _: None) if option_values["quiet"] else write_error
-    report = explain_files(logs, report_progress) if ras is None else explain_ras(ras)
+    say = (lambda _: None) if option_values["quiet"] else write_error
+    report = explain_files(logs, say) if ras is None else explain_ras(ras)
     unwritten = write_files(report, None, option_values)
     all_written = show(report, option_values, unwritten) and not unwritten
     context.exit(report.verdict.exit_code if all_written else report.verdict.exit_code or USAGE)
