@@ -153,7 +153,8 @@ def _faster_network(snapshot: Snapshot, places: Places, speed: Throughput) -> It
     yield Finding(
         severity,
         f"NCCL {what} {used}, which carries {in_unit(speed.median)} between the nodes, though all nodes reach "
-        f"each other on {better}, which carries {in_unit(value.median)}, {value.median / speed.median:.1f} times as much{effect}",
+        f"each other on {better}, which carries {in_unit(value.median)}, {value.median / speed.median:.1f} times as "
+        f"much{effect}",
         hosts,
         (
             _throughput_evidence(hosts, used, speed, f"as fast as {better}", in_unit),
@@ -286,8 +287,7 @@ def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Pro
         yield Finding(
             "info",
             f"{name} carries {in_unit(throughput.median)} between the nodes, far below its link's {in_unit(link)}, "
-            "and no CPU "
-            "was the limit: a rate limit, other traffic, or small TCP buffers",
+            "and no CPU was the limit: a rate limit, other traffic, or small TCP buffers",
             hosts,
             (_throughput_evidence(hosts, name, throughput, f"near {in_unit(link)}", in_unit),),
         )
