@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ncclcheck.bench.gathering import all_gather
 from ncclcheck.bench.gpu.device import Device
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 
 
 class BatchReport(Struct, frozen=True):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ncclcheck.bench.gpu.device import Device
-    from ncclcheck.bench.progress import ProgressPage
+    from ncclcheck.bench.progress_page import ProgressPage
 
 DOCUMENT_BYTES = 1024  # of each rank, whatever it says: all ranks must gather the same number of bytes
 

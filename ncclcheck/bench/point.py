@@ -21,12 +21,12 @@ from ncclcheck.bench.footprint import ELEMENT_BYTES, plan_sizings
 from ncclcheck.bench.gpu.device import Device
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point_result import Batch, PointOf, precision_samples_us, result_of, times_us
-from ncclcheck.bench.progress import Phase, ProgressPage
+from ncclcheck.bench.progress_page import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.busbw import NOTHING, Sizing
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.measure.mesh.mesh_plan import mix_sizing
-from ncclcheck.measure.plan import pool_buffers, storage
+from ncclcheck.measure.rank_memory import pool_buffers, storage
 from ncclcheck.measure.statistics import decide
 from ncclcheck.model.bench import Op, Point
 from ncclcheck.model.fact import Fact, Missing

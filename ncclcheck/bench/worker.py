@@ -20,9 +20,9 @@ from pathlib import Path
 from ncclcheck.bench.gpu.device import Device, open_device
 from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
-from ncclcheck.bench.isolation import isolate
+from ncclcheck.bench.parts_alone import isolate
 from ncclcheck.bench.point import BenchRank, measure_all, prepare, with_agreed_buffers
-from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.progress_page import ErrorKind, ProgressPage
 from ncclcheck.bench.soak.soak_rank import run_soak
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.fact import Fact, Missing

@@ -21,9 +21,9 @@ from ncclcheck.cli.benchmarks.soak_request import refuse_short, soak_request
 from ncclcheck.cli.benchmarks.try_request import refuse_against_policy, try_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
-from ncclcheck.cli.hosts import head_request
+from ncclcheck.cli.hosts_option import head_request
+from ncclcheck.cli.key_option import given_key
 from ncclcheck.cli.options import USUAL_TIMEOUTS
-from ncclcheck.cli.run_key import given_key
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import Others
 from ncclcheck.measure.links.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
 from ncclcheck.measure.links.rails import has_rails
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime

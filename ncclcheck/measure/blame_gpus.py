@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import Others
 from ncclcheck.model.bench import GpuHealth, GpuSpeed, Point
 
 # Where they come from: docs/measurements.md, "When a GPU counts as slow".

@@ -44,7 +44,7 @@ def rank_times(
     long it waited for the core is apart, since ranks that share a node also wait for each other. That is the median
     over the parts, because whom the kernel lets wait changes every few milliseconds.
 
-    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/isolation.py` is for
+    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/parts_alone.py` is for
     that); a difference of a few tens of microseconds may be the algorithm's own staggered exit.
     """
     slowest = slowest_us([rank.durations_us for rank in samples])

@@ -29,9 +29,9 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
-from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.soak.soak_not_done import interrupted_on, soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.verdict import verdict
 
 _MOST_LATE = 4
 _INCONCLUSIVE = ("undecided", "budget", "twin differs", "as-is failed")  # how trials end that tell nothing

@@ -8,8 +8,8 @@ from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.formats.choices import NodeList
 from ncclcheck.model.formats.host_words import is_host_word
 from ncclcheck.model.report import Report
+from ncclcheck.report.namesakes import left_out, list_words, namesakes
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.told_apart import left_out, list_words, namesakes
 
 _WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 

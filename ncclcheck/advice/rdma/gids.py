@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Mapping
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere, removal_of
 from ncclcheck.model.fact import Missing

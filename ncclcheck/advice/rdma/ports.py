@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere
 from ncclcheck.model.fact import Missing

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 
 if TYPE_CHECKING:
     import torch

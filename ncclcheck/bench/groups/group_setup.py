@@ -19,7 +19,7 @@ from ncclcheck.bench.point import BenchRank, PointSetup, Slot, cut
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, Holds, RankContext
 from ncclcheck.measure.content import Content
 from ncclcheck.measure.mesh.mesh_plan import sizing_of
-from ncclcheck.measure.plan import pool_buffers
+from ncclcheck.measure.rank_memory import pool_buffers
 from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.benchmarks.mesh_bench import MeshCall
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.bench.watch import RankState
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.checks.xid import xid_demand
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, ask

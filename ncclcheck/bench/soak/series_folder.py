@@ -11,8 +11,8 @@ from stat import S_ISREG
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, within
-from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import bounded_lines, read_lines, whole_lines
+from ncclcheck.measure.soak.series_events import SoakJudge
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.benchmarks.soak import SoakLine, SoakStart
 from ncclcheck.model.codec import decode

@@ -27,9 +27,9 @@ from ncclcheck.bench.soak.node_counts import CounterReader, merged, of_gpu, pack
 from ncclcheck.bench.soak.pair_blocks import LEAST_BYTES, MOST_BYTES, first_ranks, measure_turns
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.links.pairing import turns_of
-from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import is_sound_of_node
-from ncclcheck.measure.soak.plan import FIRST_TURNS, PAIRS_EVERY
+from ncclcheck.measure.soak.series_events import SoakJudge
+from ncclcheck.measure.soak.soak_limits import FIRST_TURNS, PAIRS_EVERY
 from ncclcheck.measure.soak.spread import times_of
 from ncclcheck.measure.soak.tails import RankIdle, longest, tails_of
 from ncclcheck.model.bench import Op

@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import Deadlines
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.soak.series_folder import lines_in
 from ncclcheck.bench.soak.soak_record import SoakRecord
-from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys

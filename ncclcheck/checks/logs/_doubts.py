@@ -25,7 +25,7 @@ from ncclcheck.checks.logs._works import (
 )
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
-from ncclcheck.logs.patterns.words import is_foreign, sounds_like_work
+from ncclcheck.logs.patterns.work_words import is_foreign, sounds_like_work
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.registry import Answer
-from ncclcheck.measure.watching.words import ranks_words, told
+from ncclcheck.measure.watching.decision_text import ranks_words, told
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.job.watched import StackGroup, Watch, WatchDecision

@@ -9,7 +9,7 @@ from typing import Any
 
 from ncclcheck import timeouts
 from ncclcheck.cli.benchmarks.ops import given_ops
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS, LEAST_DUTY, shortest_s
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, LEAST_DUTY, shortest_s
 from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP, SoakRequest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.units import parse_part, parse_sizes, parse_time_s, time_words

@@ -19,7 +19,7 @@ from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.launch.line.command import read_command
+from ncclcheck.launch.line.command_line import read_command
 from ncclcheck.launch.line.env_line import applied
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
 from ncclcheck.launch.line.parallel_sizes import parallel_sizes

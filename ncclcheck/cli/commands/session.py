@@ -168,7 +168,7 @@ def _live(run: RunOptions, option_values: Mapping[str, Any], environ: Mapping[st
     from ncclcheck.run.command import run_command
 
     if option_values.get("image"):
-        from ncclcheck.cli.image import refuse_nodes, run_image
+        from ncclcheck.cli.image_run import refuse_nodes, run_image
 
         refuse_nodes(run)
         if option_values.get("nnodes") is not None:  # one in the policy is for the nodes that it is for too

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.cli.explaining import explain_log
 from ncclcheck.cli.watching.evidence import RAS_BEFORE, RAS_NOW
 from ncclcheck.facts.bounded_call import within
-from ncclcheck.logs.files import read_logs
+from ncclcheck.logs.log_files import read_logs
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log

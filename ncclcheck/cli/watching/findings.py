@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.cli.outputs import write_files
 from ncclcheck.cli.screen import write_error
-from ncclcheck.measure.watching.words import told
+from ncclcheck.measure.watching.decision_text import told
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.report.watch import NOTHING_FOUND, JobEnd, watch_report
+from ncclcheck.report.watch_report import NOTHING_FOUND, JobEnd, watch_report
 from ncclcheck.run.judge import RunClock
 
 _REPORTS = ("report.json", "report.txt")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncclcheck.cli.commands.prefix import Prefixed
-from ncclcheck.cli.run_key import given_key
+from ncclcheck.cli.key_option import given_key
 from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.trust.munge import trust_of
 from ncclcheck.exchange.watchers import Meeting

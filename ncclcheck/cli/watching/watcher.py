@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
 from ncclcheck.cli.watching.further_signs import FurtherSigns
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
@@ -21,7 +21,8 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
 from ncclcheck.measure.watching.decision import GRAVITY, after_news, stands, with_victims
-from ncclcheck.measure.watching.progress import (
+from ncclcheck.measure.watching.decision_text import told
+from ncclcheck.measure.watching.job_progress import (
     Pace,
     Signs,
     first_pace,
@@ -32,7 +33,6 @@ from ncclcheck.measure.watching.progress import (
     signs,
     still_s,
 )
-from ncclcheck.measure.watching.words import told
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank

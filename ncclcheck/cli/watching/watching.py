@@ -27,12 +27,12 @@ from ncclcheck.cli.watching.findings import (
 )
 from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.isolating import isolate_nodes
-from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix, torch_version
 from ncclcheck.cli.watching.status import remove_status
+from ncclcheck.cli.watching.watch_coordinator import LeadPlan
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.job.rank_processes import stat_fields
@@ -41,7 +41,7 @@ from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.exit_code import STOPPED
 from ncclcheck.model.job.watched import Watch
-from ncclcheck.report.watch import JobEnd
+from ncclcheck.report.watch_report import JobEnd
 from ncclcheck.run.judge import start_clock
 from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
 from ncclcheck.spawn.output.kept_output import KeptOutput

@@ -21,7 +21,7 @@ from ncclcheck.exchange.probe.loss import Exchanged, echo_and_count, exchange
 from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.probe.time_offset import CHANNEL as CLOCK
 from ncclcheck.exchange.probe.time_offset import measure_clock, tell_time
-from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.repeats import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
 

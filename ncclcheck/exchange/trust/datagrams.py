@@ -109,7 +109,7 @@ def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) 
 
 
 def _opened(caller: socket.socket, down: bytes, own_nonce: bytes) -> bytes:
-    """Return the first message that node 0 sent in answer to `own_nonce`; whoever else sends something keeps nobody waiting.
+    """Return the first message that node 0 sent in answer to `own_nonce`; messages of others do not extend the wait.
 
     Raises OSError where none comes in the time that the socket has.
     """

@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.bounded_call import missing_for
+from ncclcheck.facts.checkpoints.completeness import attempt, judged, rules_say, unreadable
 from ncclcheck.facts.checkpoints.entries import Candidate, Entries, entries_of
-from ncclcheck.facts.checkpoints.judge import attempt, judged, rules_say, unreadable
 from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.job.checkpoint_names import is_attempt, is_part, shape

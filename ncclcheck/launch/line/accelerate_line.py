@@ -8,8 +8,8 @@ from typing import Any
 
 from ncclcheck.launch.line.deepspeed_line import read_deepspeed
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
+from ncclcheck.launch.line.option_words import Option, both_spellings, take, whole_number
 from ncclcheck.launch.line.torchrun_line import STATIC_PORT, line_of
-from ncclcheck.launch.line.words import Option, both_spellings, take, whole_number
 from ncclcheck.model.errors import UsageError
 
 # accelerate/commands/launch.py 1.15, launch_command_parser: these are flags, every other option takes one value.

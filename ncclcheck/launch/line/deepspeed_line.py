@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
-from ncclcheck.launch.line.words import Option, take, whole_number
+from ncclcheck.launch.line.option_words import Option, take, whole_number
 from ncclcheck.model.errors import UsageError
 
 DEFAULT_HOSTFILE = "/job/hostfile"  # deepspeed/launcher/runner.py, DLTS_HOSTFILE

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import click
 
 from ncclcheck.launch.line.launch_line import CommandLine, Script
+from ncclcheck.launch.line.option_words import both_spellings
 from ncclcheck.launch.line.torchrun_line import line_of
-from ncclcheck.launch.line.words import both_spellings
 from ncclcheck.model.errors import UsageError
 
 # lightning_fabric/cli.py 2.6, `_run`: a click command that takes its options anywhere, also after the script.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
-from ncclcheck.launch.line.words import Option, both_spellings, take, truth, whole_number
+from ncclcheck.launch.line.option_words import Option, both_spellings, take, truth, whole_number
 from ncclcheck.model.errors import UsageError
 
 STATIC_PORT = 29500  # torch/distributed/run.py: the default of --master-port

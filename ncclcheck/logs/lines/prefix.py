@@ -123,7 +123,7 @@ _CLASS = re.compile(
 
 
 class Prefix(Struct, frozen=True):
-    """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.lines.resolve` decides."""
+    """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.lines.origin` decides."""
 
     message: str
     task: int | None = (

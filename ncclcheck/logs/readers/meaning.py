@@ -16,11 +16,11 @@ from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 from ncclcheck.logs.readers.assertions import Assertions
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
+from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, told, warning_in
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.logs.readers.sections import Sections
-from ncclcheck.logs.readers.shell import Shell
-from ncclcheck.logs.readers.told import group_of, meant, rank_named_in, told, warning_in
+from ncclcheck.logs.readers.shell_status import Shell
 from ncclcheck.model.events import AnyEvent, ConnectFailure, Event, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept

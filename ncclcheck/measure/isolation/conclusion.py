@@ -10,9 +10,9 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.at_times import bad_at_times
+from ncclcheck.measure.isolation.common_paths import SIDE, components, good_among_bad, is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of
-from ncclcheck.measure.isolation.groups import SIDE, components, good_among_bad, is_split, two_sides
+from ncclcheck.measure.isolation.intermittent import bad_at_times
 from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
 from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale

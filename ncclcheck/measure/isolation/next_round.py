@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.at_times import LEAST_SUSPECT, AtTimes, bad_at_times
+from ncclcheck.measure.isolation.common_paths import is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, SHARE_OF_COUNTS, Standing, standing_of, threshold
-from ncclcheck.measure.isolation.groups import is_split, two_sides
+from ncclcheck.measure.isolation.intermittent import LEAST_SUSPECT, AtTimes, bad_at_times
 from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
 from ncclcheck.measure.isolation.pair_tests import (
     FEW_TRANSFERS,

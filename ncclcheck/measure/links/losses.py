@@ -12,9 +12,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.again import Transfer
 from ncclcheck.measure.links.network_rates import Places, attempts
 from ncclcheck.measure.links.outliers import FEWEST_NODES, End, Pair
+from ncclcheck.measure.links.repeats import Transfer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Measured, Probe
 

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import Others
 from ncclcheck.measure.links.outliers import FEWEST_NODES, NODE_LOSS, Pair, slow_ends
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import LinkSpeed

@@ -29,8 +29,8 @@ from ncclcheck.model.report import (
 )
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.report.build import this_tool
-from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.verdict import verdict
 
 NOT_ONE_JOB = Missing("absent", "the nodes were checked one by one")
 COMMAND = "merge"

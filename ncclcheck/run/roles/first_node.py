@@ -32,7 +32,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.lead import lead_as_node, tell_verdict
+from ncclcheck.run.coordinator import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import NOT_NEEDED, open_store
 from ncclcheck.run.roles.participant import as_participant

@@ -28,8 +28,8 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import MeetingOutcome, MeetingView, Snapshot
 from ncclcheck.run.context import Context
+from ncclcheck.run.coordinator import lead_as_node, tell_verdict
 from ncclcheck.run.follow import AT_FIRST
-from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import search_of
 from ncclcheck.run.roles.first_node import as_first_node

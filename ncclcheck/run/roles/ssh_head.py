@@ -36,8 +36,8 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot, Unreached
 from ncclcheck.run.context import Context
+from ncclcheck.run.coordinator import lead, tell_verdict
 from ncclcheck.run.judge import judge, save, start_clock
-from ncclcheck.run.lead import lead, tell_verdict
 from ncclcheck.run.options import HeadRequest, RunOptions, RunResult
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState

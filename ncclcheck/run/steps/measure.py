@@ -25,7 +25,9 @@ from ncclcheck.exchange.probe.ring import (
 from ncclcheck.exchange.probe.ring_faults import ring_faults
 from ncclcheck.exchange.probe.ring_plan import plan_ring, ring_of_each
 from ncclcheck.exchange.probe.ring_results import probes_of
-from ncclcheck.measure.links.again import (
+from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
+from ncclcheck.measure.links.losses import added_up, to_try, without_lossy
+from ncclcheck.measure.links.repeats import (
     MOST_PASSES,
     MOST_ROUNDS,
     late_again,
@@ -33,8 +35,6 @@ from ncclcheck.measure.links.again import (
     suspicious,
     with_the_best,
 )
-from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
-from ncclcheck.measure.links.losses import added_up, to_try, without_lossy
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent

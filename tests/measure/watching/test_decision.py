@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.measure.watching.decision import JobStudy, decide, decide_job, stands
+from ncclcheck.measure.watching.decision_text import told
 from ncclcheck.measure.watching.node_study import Studied
-from ncclcheck.measure.watching.words import told
 from ncclcheck.model.job.together import NodeStudy, RankStudy
 from ncclcheck.model.job.watched import BlockedLink, Frame, Look, RankLook, WatchedRank
 from tests.measure.watching.test_stacks import ALL_REDUCE, JOB, LOADER
