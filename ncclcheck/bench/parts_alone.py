@@ -19,7 +19,7 @@ from ncclcheck.bench.gathering import all_gather
 from ncclcheck.bench.gpu.gpu_alone import gpu_speeds
 from ncclcheck.bench.gpu.gpu_links import gpu_links
 from ncclcheck.bench.point import BenchRank
-from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
+from ncclcheck.measure.blame import are_distinguishable, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, Isolation, LinkSpeed, Point
 
@@ -83,11 +83,11 @@ def _settled_cores(rank: BenchRank, points: Sequence[Point]) -> tuple[CoreSpeed,
     """
     first = _cores(rank, TRIES, WORK_TIMES)
     crowded = any(slow_rank.how == "crowded" for slow_rank in slow_ranks(points))
-    if are_told_apart(first) and not slow_cores(first) and not crowded:
+    if are_distinguishable(first) and not slow_cores(first) and not crowded:
         return first
     cores = _cores(rank, 1, PROOF * WORK_TIMES)
     for done in range(1, most_proofs(rank.task.world_size)):
-        if done >= LEAST_PROOFS and are_told_apart(cores):
+        if done >= LEAST_PROOFS and are_distinguishable(cores):
             break
         cores = _better_cores(cores, _cores(rank, 1, PROOF * WORK_TIMES))
     return cores

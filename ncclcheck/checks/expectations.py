@@ -84,7 +84,7 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
         yield NotApplicable("no policy (--expect) requires anything of this kind")
         return
     for node in snapshot.nodes:
-        demands, untold = demands_on(node, snapshot.expected)
+        demands, unknown = demands_on(node, snapshot.expected)
         for demand in demands:
             reader = reader_of(readers, demand.key)
             for seen in () if reader is None else reader(node, demand):
@@ -93,7 +93,7 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
                     yield NotKnown(f"{demand.key} ({demand.source}): {seen.what}: {answer}", (node.host,))
                 elif answer is not None:
                     unmet.setdefault(answer, []).append(node.host)
-        for profile, why in untold:
+        for profile, why in unknown:
             yield NotKnown(
                 f"whether the profile {profile.name} ({profile.source}) holds: {why}", (node.host,)
             )
@@ -117,7 +117,7 @@ def demands_on(
     demands = {
         expectation.key: expectation for expectation in expected.expectations if not expectation.profile
     }
-    untold = []
+    unknown = []
     for profile in expected.profiles:
         host_demands = {
             expectation.key: expectation
@@ -126,11 +126,11 @@ def demands_on(
         }
         holds = _holds(profile, node)
         if isinstance(holds, Missing):
-            untold.append((profile, holds))
+            unknown.append((profile, holds))
             demands = {key: demand for key, demand in demands.items() if key not in host_demands}
         elif holds:
             demands |= host_demands
-    return tuple(demands.values()), tuple(untold)
+    return tuple(demands.values()), tuple(unknown)
 
 
 def _holds(profile: Profile, node: Node) -> Fact[bool]:
@@ -143,9 +143,9 @@ def _holds(profile: Profile, node: Node) -> Fact[bool]:
     if isinstance(gpus, Missing):
         return gpus
     models = [gpu.name for gpu in gpus]
-    untold = [model for model in models if isinstance(model, Missing)]
-    if untold:
-        return untold[0]
+    unknown = [model for model in models if isinstance(model, Missing)]
+    if unknown:
+        return unknown[0]
     return any(isinstance(model, str) and _fits(model, profile.gpu_models) for model in models)
 
 

@@ -74,7 +74,7 @@ class _Places(Struct, frozen=True):
 
 
 def _places(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Places:
-    selected = [] if _is_switched_off(environment, version) else _kept(rdma, environment, version)
+    selected = [] if _is_switched_off(environment, version) else _selected(rdma, environment, version)
     return _Places(
         tuple(selected),
         tuple(place for place in selected if _is_active(rdma.ports[place], rdma)),
@@ -82,7 +82,7 @@ def _places(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Places
     )
 
 
-def _kept(rdma: Rdma, environment: Mapping[str, str], version: str) -> list[int]:
+def _selected(rdma: Rdma, environment: Mapping[str, str], version: str) -> list[int]:
     """Return the ports that NCCL_IB_HCA keeps."""
     pattern = hca.parse(environment.get("NCCL_IB_HCA"), version)
     return [

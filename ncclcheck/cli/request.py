@@ -54,11 +54,9 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
     """
     policy = read_policy(option_values)
     option_values = _with_policy(command, option_values, policy)
-    bench = (
-        replace(bench_request(option_values), soak=soak_request(option_values))
-        if command == "soak"
-        else bench_request(option_values)
-    )
+    bench = bench_request(option_values)
+    if command == "soak":
+        bench = replace(bench, soak=soak_request(option_values))
     refuse_against_policy(bench.tries, policy)
     usual_s = USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
     if command == "bench" and option_values.get("isolate"):
@@ -69,9 +67,9 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
         refuse_short(bench.soak, timeout_s)
     head = head_request(option_values, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
+        expect = option_values["expect"]
         raise UsageError(
-            f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {option_values['expect']}: "
-            "make them the same"
+            f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {expect}: make them the same"
         )
     return RunOptions(
         command=command,

@@ -81,7 +81,7 @@ def gather_hellos(
         waited_s = awake_s() - started
         if waited_s > 3.0 * (times_said + 1):
             times_said += 1
-            missing_text = _whom(missing, launch, arrived)
+            missing_text = _missing_text(missing, launch, arrived)
             say(f"waiting for {missing_text} ({deadline.left():.0f} s left)")
         if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
             is_explained = True
@@ -90,7 +90,7 @@ def gather_hellos(
     return Arrivals(hellos, refused, round(awake_s() - started, 1))
 
 
-def _whom(missing: set[int], launch: Launch, arrived: int) -> str:
+def _missing_text(missing: set[int], launch: Launch, arrived: int) -> str:
     if not missing:
         return f"{launch.world_size - arrived} further processes of the nodes that came"
     return f"{_ranks(missing, launch)} of {launch.most_node_ranks}"

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.leave_one_out import Others
+from ncclcheck.measure.links.leave_one_out import LeaveOneOut
 from ncclcheck.model.bench import GpuHealth, GpuSpeed, Point
 
 # Where they come from: docs/measurements.md, "When a GPU counts as slow".
@@ -94,7 +94,7 @@ def _shows(slow: SlowGpu, gpus: Sequence[GpuSpeed]) -> bool:
 
 def _below(measure: _Measure, gpus: Sequence[GpuSpeed]) -> list[SlowGpu]:
     known = [gpu for gpu in gpus if measure.value(gpu) > 0]
-    others = Others(map(measure.value, known))
+    others = LeaveOneOut(map(measure.value, known))
     loss = measure.loss * (LOSS_OF_TWO if len(others) == 1 else 1.0)
     slow = []
     for gpu in known if len(others) else ():

@@ -200,9 +200,9 @@ def _left_out(closed: Sequence[RdmaPort]) -> str:
 
 
 def _assumed(rdma: Rdma) -> str:
-    untold = []
+    unknown = []
     if isinstance(rdma.verbs_library, Missing):
-        untold.append("that libibverbs can be loaded")
+        unknown.append("that libibverbs can be loaded")
     if isinstance(rdma.device_files, Missing):
-        untold.append("that its device files are there")
-    return f", assuming {' and '.join(untold)} (not told)" if untold else ""
+        unknown.append("that its device files are there")
+    return f", assuming {' and '.join(unknown)} (not told)" if unknown else ""

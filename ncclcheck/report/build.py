@@ -137,7 +137,7 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
     if snapshot.store_changed:
         yield "another program writes into the store of this run, so nothing that it brought is certain"
     yield from (still.told for still in snapshot.stood_still)
-    yield from _not_met(snapshot)
+    yield from _not_joined(snapshot)
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
@@ -155,7 +155,7 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
         yield from soak_not_done(snapshot.bench)
 
 
-def _not_met(snapshot: Snapshot) -> Iterator[str]:
+def _not_joined(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.lost_run:
         yield snapshot.lost_run
     elif snapshot.viewpoint == "one-node" and snapshot.job_size > 1:

@@ -103,7 +103,7 @@ def changes(old: Report, new: Report, tolerance: float) -> Changes:
     before, after = _hosts(old, "reported"), _hosts(new, "reported")
     silent = tuple(sorted(_silent_now(old, new)))
     blamed_hosts = {host for finding in findings if _is_worse(finding) for host in finding.hosts}
-    untold = sorted(set(silent) - blamed_hosts)
+    unknown = sorted(set(silent) - blamed_hosts)
     worse = [
         *_worse_verdict(old, new),
         *(_finding_words(finding) for finding in findings if _is_worse(finding)),
@@ -115,7 +115,7 @@ def changes(old: Report, new: Report, tolerance: float) -> Changes:
         *(_point_words(point) for point in points if point.verdict == "loss"),
         *missing,
         *_lost_bench(old, new),
-        *([f"{plural(len(untold), 'node')} did not report now: {fold_hosts(untold)}"] if untold else []),
+        *([f"{plural(len(unknown), 'node')} did not report now: {fold_hosts(unknown)}"] if unknown else []),
     ]
     return Changes(
         old=_side(old),

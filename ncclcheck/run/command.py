@@ -76,11 +76,11 @@ def run_command(
     finally:
         if prepared is not None:
             release(prepared)
-    state.snapshot = replace(state.snapshot, authentication=context.trust.told())
+    state.snapshot = replace(state.snapshot, authentication=context.trust.authentication())
     try:
-        ended = _conclude(context, state, clock, interrupted=interrupted)
+        ended = _build_result(context, state, clock, interrupted=interrupted)
     except KeyboardInterrupt:  # what was seen is not lost for that
-        ended = _conclude(context, state, clock, interrupted=True)
+        ended = _build_result(context, state, clock, interrupted=True)
     return replace(ended, until_free=partial(_leave, state, prepared))
 
 
@@ -127,7 +127,7 @@ def _take_part(
         as_participant(context, prepared, state)
 
 
-def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
+def _build_result(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
     """Return the report: node 0's where this process has it, else its own with node 0's verdict."""
     is_agent = context.launch.is_agent and state.writes
     if state.documents is not None and not interrupted:

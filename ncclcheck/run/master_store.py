@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.entering import join_at
-from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
+from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_path
 from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -34,7 +34,7 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
     if context.is_alone:
         return serve(0, context.prefix, deadline), NOT_NEEDED
     own_addresses = addresses_now()
-    naming = in_background(lambda: own_way(launch, own_addresses, deadline), "name")
+    naming = in_background(lambda: own_path(launch, own_addresses, deadline), "name")
     if launch.shared_store:
         failed = loaded_torch(deadline)
         patience = deadline.within(JOIN_LAUNCHER_STORE_S)

@@ -49,7 +49,7 @@ class PauseNotes:
         self._store.set_document(self._key, encode(Pauses(SCHEMA, TOOL_VERSION, self._told)))
 
 
-def told_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[str, float]]:
+def reported_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[str, float]]:
     """Return for how many seconds the nodes (ticket -> host) stood still, by step; only those that did."""
     key_of = {keys.stood_still(ticket): host for ticket, host in host_of.items()}
     found: dict[str, dict[str, float]] = {}

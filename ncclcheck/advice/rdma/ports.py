@@ -33,7 +33,7 @@ _SOURCE = (
 Ports: TypeAlias = tuple[RdmaPort, ...]
 
 
-class _Kept(Struct, frozen=True):
+class _UsablePorts(Struct, frozen=True):
     """The ports of a host that belong to the fabric, and why the others do not."""
 
     ports: Ports
@@ -56,7 +56,7 @@ def advise_ports(
             "NCCL: the RDMA ports of the nodes have no link layer in common, so they cannot connect",
         )
     usable = {
-        node.host: _kept(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
+        node.host: _usable_ports(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
         for node in snapshot.nodes
     }
     wrong = [host for host, transport in usable.items() if transport.ports != used[host]]
@@ -84,14 +84,14 @@ def _common_layer(used: Mapping[str, Ports]) -> str | None:
     return max(common, key=lambda layer: (common[layer], layer == "InfiniBand"), default=None)
 
 
-def _kept(
+def _usable_ports(
     facts: NodeFacts, used: Ports, now: Prediction, layer: str, changes: Mapping[str, str | None]
-) -> _Kept:
+) -> _UsablePorts:
     """Only what is certain goes: the other link layer, what a prefix caught, and ports that serve something else."""
     of_layer = tuple(port for port in used if port.link_layer == layer)
     if of_layer != used:
         others = _others(used, of_layer)
-        return _Kept(
+        return _UsablePorts(
             of_layer, f"NCCL would mix {others} with ports of {layer}, which cannot connect to each other"
         )
     value = value_of(facts, HCA, changes)
@@ -101,13 +101,13 @@ def _kept(
         named = {port.device for port in meant}
         is_list_of_names = all(entry.name in named for entry in pattern.entries)
         if pattern.exclude or pattern.exact or not is_list_of_names or meant == used:
-            return _Kept(used)  # a list that somebody wrote and that does what it says
-        return _Kept(meant, f"{HCA}={value} names prefixes, which take {_others(used, meant)} too")
+            return _UsablePorts(used)  # a list that somebody wrote and that does what it says
+        return _UsablePorts(meant, f"{HCA}={value} names prefixes, which take {_others(used, meant)} too")
     compute = _compute_ports(used, now.gpu_nic)
     if compute == used:
-        return _Kept(used)
+        return _UsablePorts(used)
     others = _others(used, compute)
-    return _Kept(compute, f"NCCL would use {others} too, beside the fabric of {_described(compute)}")
+    return _UsablePorts(compute, f"NCCL would use {others} too, beside the fabric of {_described(compute)}")
 
 
 def _is_named(pattern: hca.HcaPattern, port: RdmaPort) -> bool:
@@ -124,7 +124,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
     beside = tuple([port for port in used if port.device in cards.near])
     served: set[str] = set()
     served = served.union(*(cards.near[port.device] for port in beside))
-    is_told = cards.told.issuperset([port.device for port in used])
+    is_told = cards.nics.issuperset([port.device for port in used])
     if beside and is_told and served == cards.gpus:
         used = beside
     rates = [_rate(port) for port in used]
@@ -143,7 +143,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
 class _Cards(Struct, frozen=True):
     """The cards whose distance to the GPUs is told; `near`: the GPUs that have each of them near."""
 
-    told: frozenset[str]
+    nics: frozenset[str]
     near: dict[str, frozenset[str]]
     gpus: frozenset[str]
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.trials.trial_set import MOST_SETS, Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.measure.trials.choices import is_unchanged
-from ncclcheck.measure.trials.outcome import Told, better_points, effects_of, trials_of
+from ncclcheck.measure.trials.outcome import ArmRecord, better_points, effects_of, trials_of
 from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan, BenchResult
@@ -40,7 +40,7 @@ class SetRun(Struct, frozen=True):
 class TrialLead(Struct, frozen=True):
     """What is tried, on what, until when, and by whom it is measured."""
 
-    wanted: BenchRequest
+    bench_request: BenchRequest
     plan: BenchPlan
     network: BenchNetwork
     deadline: Deadline
@@ -49,8 +49,8 @@ class TrialLead(Struct, frozen=True):
     @property
     def request(self) -> TryRequest:
         """Return what is to be tried; there is something, or nobody leads trials."""
-        assert self.wanted.tries is not None  # noqa: S101
-        return self.wanted.tries
+        assert self.bench_request.tries is not None  # noqa: S101
+        return self.bench_request.tries
 
 
 class _TrialsOverError(Exception):
@@ -86,9 +86,9 @@ class _Trials:
         self._settings = {AS_IS: {}, TWIN: {}, **dict(enumerate(lead.request.arms))}
         rules = Rules(len(lead.request.arms) + 1, points, lead.request.gain)
         self._standings = Standings(rules, len(lead.request.arms))
-        self._until = lead.deadline.within(lead.wanted.budget_s)
+        self._until = lead.deadline.within(lead.bench_request.budget_s)
         self._began, self._sets, self._longest_s = time.monotonic(), 0, 0.0
-        self._told: dict[int, Told] = {arm: Told() for arm in self._settings}
+        self._told: dict[int, ArmRecord] = {arm: ArmRecord() for arm in self._settings}
         self._confirmations: dict[int, tuple[tuple[float, ...], ...]] = {}
         self.as_is: Fact[BenchResult] = Missing("timeout", "no time was left to measure anything")
 

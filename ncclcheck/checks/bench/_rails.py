@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from ncclcheck.checks.bench._gpus import of_nvml
+from ncclcheck.checks.bench._gpus import nvml_evidence
 from ncclcheck.checks.hosts import named
 from ncclcheck.measure.links.rails import SlowRail, slow_rails
 from ncclcheck.model.bench import GpuHealth, Isolation
@@ -56,7 +56,7 @@ def _finding(slow: SlowRail, health_of: Mapping[int, GpuHealth], host_of: Mappin
             (host_of[rank],), f"{piece.subject} of rank {rank}", piece.observed, piece.expected, piece.source
         )
         for rank in _ends(slow)
-        for piece in of_nvml(host_of[rank], health_of.get(rank, GpuHealth()))
+        for piece in nvml_evidence(host_of[rank], health_of.get(rank, GpuHealth()))
     ]
     does = " and ".join(
         f"{direction} {_GBIT * gb_s:.4g} Gbit/s"

@@ -51,7 +51,7 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
         if bench.backend == "nccl":
             yield from _sockets(snapshot, bench)
             yield from inside_hosts(snapshot, bench)
-            yield from _unheard(snapshot, bench)
+            yield from _without_transport(snapshot, bench)
     yield from not_measured(snapshot, points=False)
 
 
@@ -196,7 +196,7 @@ def _small(
     )
 
 
-def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
+def _without_transport(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
     """The nodes whose log does not tell the transport."""
     processes_by_host = {log.host: log.processes for log in bench.logs}
     for node in snapshot.nodes:

@@ -183,7 +183,7 @@ def spread(events: Sequence[Event]) -> list[Event]:
     return chosen or list(events[:1])
 
 
-def told_as_likely(found: Suspect) -> Suspect:
+def as_likely(found: Suspect) -> Suspect:
     """Return the suspect that was told as certain, with the words of a likely one."""
     summary = found.summary.replace(WORDS["certain"], WORDS["likely"])
     return replace(found, summary=summary, confidence="likely")

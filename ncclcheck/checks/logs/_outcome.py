@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
+from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, as_likely
 from ncclcheck.checks.logs._culprits import (
     attributed,
     closed_it,
@@ -126,7 +126,7 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
         if first.confidence == "certain" and _is_doubtful(log, first, further):
-            first = told_as_likely(first)
+            first = as_likely(first)
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
     missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())

@@ -9,7 +9,7 @@ from ncclcheck.checks.logs._network import as_line, without_gpudirect
 from ncclcheck.checks.logs._view import alarms, culprits, remarks, troubles
 from ncclcheck.checks.logs._works import slowness
 from ncclcheck.logs.messages.ib_status import status_of
-from ncclcheck.logs.used import tells_channels, unreachable_gpus
+from ncclcheck.logs.used import reports_channels, unreachable_gpus
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -57,7 +57,7 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
     slow = (*slowness(log), *_looked_for(log))
-    disabled = remarks(log, "gdr-disabled") if slow and not tells_channels(log) else ()
+    disabled = remarks(log, "gdr-disabled") if slow and not reports_channels(log) else ()
     if (reports and troubles(log)) or ((off or disabled) and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",

@@ -93,12 +93,12 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         )
         return
     yield from (
-        _told_loopback(log)
+        _loopback_store(log)
         or _endpoint_at_loopback(log)
         or _stale(log)
         or _head_is_nowhere(log)
         or _init_at_loopback(log)
-        or _told_differently(log)
+        or _different_masters(log)
         or _guessed(log)
         or _cluster_at_loopback(log)
     )
@@ -106,7 +106,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     yield from _unreached(log, store)
 
 
-def _told_loopback(log: Log) -> list[Suspect]:
+def _loopback_store(log: Log) -> list[Suspect]:
     """Return torchrun's word to several nodes that the store is at a loopback address: its host's own name is one."""
     results = remarks(log, "rendezvous-result")
     nodes = max((int(remark.values["nodes"]) for remark in results if "nodes" in remark.values), default=1)
@@ -189,7 +189,7 @@ def _init_at_loopback(log: Log) -> list[Suspect]:
     ]
 
 
-def _told_differently(log: Log) -> list[Suspect]:
+def _different_masters(log: Log) -> list[Suspect]:
     """Return the hosts that were told different masters, where some waited for others in vain."""
     configured = [
         remark

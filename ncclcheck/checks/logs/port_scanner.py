@@ -56,7 +56,7 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     if garbled:
         yield garbled
         return
-    strangers = () if found else _that_is_said_to_scan(log) or _of_another_network(log)
+    strangers = () if found else _reported_scans(log) or _of_another_network(log)
     if strangers:
         yield suspect(
             f"{strangers[0].values['address']} connected to NCCL's socket and closed it: it is no rank of the log.",
@@ -132,7 +132,7 @@ def _that_sweeps(log: Log) -> tuple[Remark, ...]:
     return ()
 
 
-def _that_is_said_to_scan(log: Log) -> tuple[Remark, ...]:
+def _reported_scans(log: Log) -> tuple[Remark, ...]:
     """Return the closed connections of a start, where the log tells of a scan and the peer is not known as a node."""
     if not remarks(log, "scan"):
         return ()

@@ -86,7 +86,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         same = (*(faults if "CUDA error" in found[0].text else ()), *device_asserts)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         raised = suspect(
-            f"{who(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "
+            f"{speaker_text(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "
             "What the other ranks report follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
@@ -95,7 +95,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     elif faults or crashes:
         fallen = [*faults, *crashes]
         yield suspect(
-            f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
+            f"{speaker_text(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
             fallen,
             confidence="likely" if _shows_the_fault(fallen) else "possible",
             hosts=culprits(log, [fallen[0].place]),
@@ -148,7 +148,7 @@ def _is_of_the_program(event: Event) -> bool:
     return bool(_OWN_CLASS.search(event.class_name) or _OWN_WORDS.search(event.message))
 
 
-def who(event: Event) -> str:
+def speaker_text(event: Event) -> str:
     """The speaker, to begin a sentence with."""
     return f"Rank {event.place.rank}" if event.place.rank is not None else event.place.host or "A process"
 

@@ -38,7 +38,7 @@ def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     ncclcheck's own probes: both ends compare notes with a nonce. RFC 5227 (address conflicts).
     """
-    owners, probes = _owners(snapshot), _told_by_probes(snapshot)
+    owners, probes = _owners(snapshot), _probes_by_address(snapshot)
     used = {choice.address: choice.name for choice in chosen(snapshot)}
     spare: dict[str, tuple[str, ...]] = {}
     for address in dict.fromkeys([*owners, *probes]):
@@ -69,7 +69,7 @@ def _owners(snapshot: Snapshot) -> dict[str, list[tuple[str, str]]]:
     return {address: owner for address, owner in owners.items() if len({host for host, _ in owner}) > 1}
 
 
-def _told_by_probes(snapshot: Snapshot) -> dict[str, list[Probe]]:
+def _probes_by_address(snapshot: Snapshot) -> dict[str, list[Probe]]:
     probes_by_address: dict[str, list[Probe]] = {}
     for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
         if probe.outcome in {"self", "wrong-peer"} and not is_loopback(probe.address):

@@ -41,7 +41,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node: Gloo can use loopback")
         return
     groups: dict[tuple[Severity, str], list[Node]] = {}
-    untold: Severity = "error" if has_no_gpu(snapshot) else "warning"
+    default_severity: Severity = "error" if has_no_gpu(snapshot) else "warning"
     for node in snapshot.nodes:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
@@ -50,7 +50,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         elif not why and isinstance(node.facts.interfaces, Missing):
             yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:
-            severity: Severity = "info" if _gloo_is_told(node.facts) else untold
+            severity: Severity = "info" if _has_gloo_interface(node.facts) else default_severity
             groups.setdefault((severity, why), []).append(node)
     for (severity, why), nodes in groups.items():
         yield _finding(severity, why, nodes)
@@ -82,7 +82,7 @@ def _own_addresses(facts: NodeFacts) -> frozenset[str] | None:
     return frozenset(entry.address for interface in facts.interfaces for entry in interface.addresses)
 
 
-def _gloo_is_told(facts: NodeFacts) -> bool:
+def _has_gloo_interface(facts: NodeFacts) -> bool:
     return not isinstance(facts.environment, Missing) and ifname.is_set(facts.environment.get(GLOO_VARIABLE))
 
 

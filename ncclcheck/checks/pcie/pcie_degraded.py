@@ -72,9 +72,9 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             continue
         if pci.unread:
             yield NotKnown(f"which devices are at {listed(pci.unread)} of the PCI bus", (node.host,))
-        untold = [path.label for path in found if _is_untold(path)]
-        if untold:
-            yield NotKnown(f"the PCIe link of {listed(untold)} could not be read", (node.host,))
+        unknown = [path.label for path in found if _is_unknown(path)]
+        if unknown:
+            yield NotKnown(f"the PCIe link of {listed(unknown)} could not be read", (node.host,))
         if isinstance(node.facts.rdma, Missing):
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):
@@ -106,7 +106,7 @@ def _is_virtual(facts: NodeFacts) -> bool:
     return not isinstance(facts.kernel, Missing) and facts.kernel.virtual_machine is True
 
 
-def _is_untold(path: Path) -> bool:
+def _is_unknown(path: Path) -> bool:
     device = path.device
     needed: list[Fact[int] | Fact[float]] = [device.link_width, device.max_link_width]
     needed += [device.link_speed_gt_s, device.max_link_speed_gt_s]

@@ -21,7 +21,7 @@ def entry_of(port: RdmaPort, index: int) -> Gid | None:
     return None
 
 
-def is_table_told(port: RdmaPort) -> bool:
+def is_table_readable(port: RdmaPort) -> bool:
     """Return True if the GID table was readable, so that an index that is not listed is unset."""
     return not isinstance(port.gids, Missing) and (
         bool(port.gids) or not isinstance(port.gid_table_length, Missing)

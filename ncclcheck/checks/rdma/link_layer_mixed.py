@@ -57,14 +57,14 @@ def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _within([node for node in nodes if {NATIVE, ROCE} <= _layers(node.active)])
     yield from _between([node for node in nodes if _layers(node.active)])
     for node in nodes:
-        untold = [hca.name_of(port) for port in node.wanted if _is_untold(port)]
-        if untold:
-            yield NotKnown(f"the state or link layer of {listed(untold)} could not be read", (node.host,))
+        unknown = [hca.name_of(port) for port in node.wanted if _is_unknown(port)]
+        if unknown:
+            yield NotKnown(f"the state or link layer of {listed(unknown)} could not be read", (node.host,))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
 
-def _is_untold(port: RdmaPort) -> bool:
+def _is_unknown(port: RdmaPort) -> bool:
     """True if the port may count, and either its state or its link layer could not be read."""
     if isinstance(port.state, Missing):
         return True

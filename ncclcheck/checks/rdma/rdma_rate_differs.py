@@ -76,7 +76,7 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
         if stateless:
             yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
     odd = [port for host, members in ports.items() for port in _within(host, members)]
-    yield from _told(odd)
+    yield from _findings(odd)
     yield from _between(ports, {(port.place.host, port.place.name) for port in odd})
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
@@ -124,7 +124,7 @@ def _within(host: str, ports: Sequence[RdmaPort]) -> Iterator[_Odd]:
                 )
 
 
-def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
+def _findings(odd: Iterable[_Odd]) -> Iterator[Finding]:
     """One finding per port and rate, however many hosts have it."""
     groups: dict[tuple[str, float, tuple[float, ...]], list[_Odd]] = {}
     for port in odd:

@@ -13,11 +13,11 @@ from ncclcheck.cli.slurm_health.decision import (
     OWN_REASON,
     Result,
     SlurmNode,
+    decide,
     health_of,
     is_beyond,
     may_drain,
     most_drained,
-    wanted,
 )
 from ncclcheck.cli.slurm_health.history import record
 from ncclcheck.cli.slurm_health.scontrol import drain_words, resume_words, shown_nodes, update
@@ -86,7 +86,7 @@ def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> b
     shown = shown_nodes(acting.deadline, request.node)
     if isinstance(shown, Missing):
         return _failed(acting, shown)
-    action = wanted(results, shown[0])
+    action = decide(results, shown[0])
     if action.kind == "none":
         say(f"slurm: {request.node} is left unchanged: {action.why}")
         return True

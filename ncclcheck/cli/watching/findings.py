@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.cli.outputs import write_files
 from ncclcheck.cli.screen import write_error
-from ncclcheck.measure.watching.decision_text import told
+from ncclcheck.measure.watching.decision_text import sentence_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
@@ -40,10 +40,10 @@ def tell(teller: Teller, watch: Watch, *, aloud: bool = True) -> None:
     """
     if watch.decision == "ok":
         if not teller.quiet and aloud:
-            write_error(f"watch: {watch.remarks[0] if watch.remarks else told(watch)}")
+            write_error(f"watch: {watch.remarks[0] if watch.remarks else sentence_on(watch)}")
         return
     if aloud and (watch.decision != "quiet" or not teller.quiet):
-        write_error(f"watch: {told(watch)}")
+        write_error(f"watch: {sentence_on(watch)}")
         for remark in watch.remarks:
             write_error(f"watch: {remark}")
         write_error(f"watch: more in {teller.folder}")

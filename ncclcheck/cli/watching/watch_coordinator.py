@@ -114,7 +114,7 @@ class WatchCoordinator:
         """Have all ranks studied, whatever they do."""
         if self._asked_s is None:
             self._asked_s = time.monotonic()
-            self._told(replace(self.order, study=self.order.study + 1))
+            self._broadcast(replace(self.order, study=self.order.study + 1))
 
     def refresh(self) -> None:
         """Read the beats once more, without deciding."""
@@ -122,7 +122,7 @@ class WatchCoordinator:
 
     def leave(self) -> None:
         """Tell the others that the job of this node has ended."""
-        self._told(replace(self.order, left=True))
+        self._broadcast(replace(self.order, left=True))
 
     def _read(self, now: float) -> None:
         drawn = self._store.get(keys.WATCH_SLOTS)
@@ -238,7 +238,7 @@ class WatchCoordinator:
         ]
         if self._asked_s is not None:
             self._pace = replace(self._pace, look=Look(now, ()))
-            self._conclude(now)
+            self._decide_after_answers(now)
             return
         if now - self._pace.look.at_s > _BEATS_MISSED * max(self._plan.look_s, WATCH_SETTLE_S):
             self._pace = rested(self._pace, Look(now, ()))
@@ -261,7 +261,7 @@ class WatchCoordinator:
             self._study_next_s = still_s(self._pace) + patience
             self.study_now()
 
-    def _conclude(self, now: float) -> None:
+    def _decide_after_answers(self, now: float) -> None:
         """Decide once all nodes have answered; without those that take too long or are silent."""
         assert self._asked_s is not None  # noqa: S101 (the caller looked)
         waited_s = now - self._asked_s
@@ -307,9 +307,9 @@ class WatchCoordinator:
         ]
         self._holds = after_news(self._holds, watch)
         if (watch.decision, watch.culprits, watch.silent) not in known:
-            self._told(replace(self.order, decided=self.order.decided + 1, watch=watch))
+            self._broadcast(replace(self.order, decided=self.order.decided + 1, watch=watch))
 
-    def _told(self, order: WatchOrder) -> None:
+    def _broadcast(self, order: WatchOrder) -> None:
         self.order = replace(order, number=order.number + 1)
         watch = None if order.watch is None else shortened(order.watch)
         self._store.set(keys.WATCH_ORDER, encode(replace(self.order, watch=watch)))

@@ -21,7 +21,7 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
 from ncclcheck.measure.watching.decision import GRAVITY, after_news, stands, with_victims
-from ncclcheck.measure.watching.decision_text import told
+from ncclcheck.measure.watching.decision_text import sentence_on
 from ncclcheck.measure.watching.job_progress import (
     Pace,
     Signs,
@@ -149,7 +149,7 @@ class Watcher:
             ]
         if self._peers is not None:
             self._exchange(left=True)
-            self._peers.close(self._is_told)
+            self._peers.close(self._knows_first_failure)
             self._peers = None  # what node 0 did not tell by now is told here
         self._tell_deaths()
 
@@ -206,7 +206,7 @@ class Watcher:
             ranks=tuple(rank.rank for rank in self.ranks if rank.rank is not None),
             still_s=round(self._stands_for_s, 1),
             decision=self.worst.decision,
-            sentence="" if self.worst.decision == "ok" else told(self.worst),
+            sentence="" if self.worst.decision == "ok" else sentence_on(self.worst),
             led=self._is_led,
         )
         self._writing = start(write_status, self.plan.folder, status)
@@ -369,7 +369,7 @@ class Watcher:
         remarks = tuple(dict.fromkeys((*watch.remarks, *remarks)))
         return replace(watch, evidence=tuple(dict.fromkeys(files)), remarks=remarks)
 
-    def _is_told(self) -> bool:
+    def _knows_first_failure(self) -> bool:
         """Return whether there is nothing to wait for: no rank of this node failed, or node 0 said who was first."""
         if self._peers is None or not self._is_led or self.interrupted or not self._failed():
             return True

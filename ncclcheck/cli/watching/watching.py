@@ -82,7 +82,7 @@ def run_watched(option_values: Mapping[str, Any]) -> int:
     output.close()
     code = STOPPED if ended.hung else exit_code_of(ended.status)
     failed = ended.hung or (code != 0 and not ended.interrupted)
-    _conclude(watching, ended, code, failed=failed)
+    _report_end(watching, ended, code, failed=failed)
     if failed and option_values["isolate"]:
         isolate_nodes(option_values, prefixed, folder)
     _clean(watching, failed=failed or ended.found.decision != "ok")
@@ -94,7 +94,7 @@ def run_watched(option_values: Mapping[str, Any]) -> int:
     return end_alike(ended.status)
 
 
-def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) -> None:
+def _report_end(watching: _Watching, ended: _Ended, code: int, *, failed: bool) -> None:
     """Explain what was kept of a job that failed, and write the last report."""
     option_values, teller = watching.option_values, watching.teller
     explained = None

@@ -106,7 +106,7 @@ def holder(port: int) -> str:
     return f"something holds port {port}; no listener is visible to this user"
 
 
-def own_way(launch: Launch, own_addresses: frozenset[str], deadline: Deadline) -> MasterPath:
+def own_path(launch: Launch, own_addresses: frozenset[str], deadline: Deadline) -> MasterPath:
     """Return what node 0 sees of the master's name; the outcome is "serving" when the name leads to this node."""
     name = launch.master_addr or ""
     addresses = resolve_master(

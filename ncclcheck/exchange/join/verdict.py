@@ -49,7 +49,7 @@ class VerdictConfirmation(Struct, frozen=True, forbid_unknown_fields=True):
     report: str = ""  # the digest of the report's document
 
 
-class Given(Struct, frozen=True):
+class GivenVerdict(Struct, frozen=True):
     """The verdict that node 0 has given, the digest of its report, and of what it had read (key -> digest)."""
 
     exit_code: int
@@ -62,14 +62,14 @@ class VerdictServer:
 
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
-        self._given: Given | None = None
+        self._given: GivenVerdict | None = None
         self._room = threading.Semaphore(_MOST_AT_ONCE)
         self._listener = _listener()
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, name="verdict", daemon=True)
         self._thread.start()
 
-    def give(self, verdict: Given) -> None:
+    def give(self, verdict: GivenVerdict) -> None:
         """Answer with this verdict from now on."""
         self._given = verdict
 

@@ -10,10 +10,10 @@ from ncclcheck.exchange.probe.dial import outcome_of
 from ncclcheck.exchange.probe.greeting import (
     LINE_BYTES,
     ProbeGreeting,
+    first_line,
     is_answer,
     line_of,
     read_line,
-    said_by,
 )
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.model.errors import DecodeError
@@ -40,7 +40,7 @@ def call(target: Target, own_greeting: ProbeGreeting, peer_ticket: int, deadline
         raise CallError("error" if word == "connected" else word, str(error)[:200]) from error
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        greeting = said_by(own_greeting)
+        greeting = first_line(own_greeting)
         connection.sendall(line_of(greeting))
         answer = read_line(_line(connection, deadline))
         if not is_answer(answer, greeting, own_greeting.nonce) or answer.ticket != peer_ticket:

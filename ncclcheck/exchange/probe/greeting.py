@@ -38,7 +38,7 @@ class GreetingLine(Struct, frozen=True, forbid_unknown_fields=True):
     proof: str
 
 
-def said_by(greeting: ProbeGreeting) -> GreetingLine:
+def first_line(greeting: ProbeGreeting) -> GreetingLine:
     """Return what a caller says first."""
     return _line(b"call", secrets.token_hex(_CHALLENGE_LETTERS // 2), greeting)
 

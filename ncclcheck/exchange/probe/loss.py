@@ -108,7 +108,7 @@ class _Connection:
         self.left = 0 if is_last else self.left - 1
         self.begin()
 
-    def told(self) -> Fact[Segments]:
+    def counted(self) -> Fact[Segments]:
         """Return what the called node counted."""
         if len(self.answer) < _COUNTS.size:
             return _UNTOLD
@@ -187,7 +187,7 @@ def _summary(number: int, connections: Sequence[_Connection], taken_s: float) ->
         else f"{len(times_us)} round trips, median {median(times_us):.0f} us, the longest {times_us[-1] / 1e3:.1f} ms, "
         f"{sum(connection.late for connection in connections)} of 100 ms and more"
     )
-    back = _sum(connection.told() for connection in connections)
+    back = _sum(connection.counted() for connection in connections)
     return Exchanged(number, "ok", detail, len(times_us), taken_s, out, back)
 
 

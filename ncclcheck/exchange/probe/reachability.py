@@ -40,11 +40,11 @@ from ncclcheck.exchange.probe.greeting import (
     Heard,
     ProbeGreeting,
     answered_by,
+    first_line,
     is_answer,
     is_caller,
     line_of,
     read_line,
-    said_by,
 )
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.model.errors import DecodeError
@@ -345,7 +345,7 @@ async def _talk(
 ) -> list[Probe]:
     try:
         segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
-        own_line = said_by(replace(greeting, segment_bytes=segment_bytes))
+        own_line = first_line(replace(greeting, segment_bytes=segment_bytes))
         writer.write(line_of(own_line))
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
         answer = read_line(line)

@@ -85,7 +85,7 @@ def introduced(banner: Banner, caller: Caller, key: RunKey | None) -> Introducti
     introduction = Introduction(PROTOCOL, secrets.token_hex(16), caller.host, caller.node_rank, "")
     if key is None:
         return introduction
-    proof = tag_of(_proof_key(key, banner), b"caller", *_said(introduction))
+    proof = tag_of(_proof_key(key, banner), b"caller", *_signed_parts(introduction))
     return Introduction(
         introduction.protocol, introduction.challenge, introduction.host, introduction.node_rank, proof
     )
@@ -94,25 +94,27 @@ def introduced(banner: Banner, caller: Caller, key: RunKey | None) -> Introducti
 def is_member(banner: Banner, introduction: Introduction, key: RunKey) -> bool:
     """Return whether the caller has the key."""
     is_ours = introduction.protocol == PROTOCOL and len(introduction.challenge) <= _CHALLENGE_LETTERS
-    return is_ours and is_tag(introduction.proof, _proof_key(key, banner), b"caller", *_said(introduction))
+    return is_ours and is_tag(
+        introduction.proof, _proof_key(key, banner), b"caller", *_signed_parts(introduction)
+    )
 
 
 def welcomed(banner: Banner, introduction: Introduction, key: RunKey, ranks_port: int) -> Welcome:
     """Return node 0's answer to a member."""
     port = str(ranks_port).encode()
-    proof = tag_of(_proof_key(key, banner), b"node 0", *_said(introduction), port)
+    proof = tag_of(_proof_key(key, banner), b"node 0", *_signed_parts(introduction), port)
     return Welcome(PROTOCOL, proof, ranks_port)
 
 
 def is_node_0(banner: Banner, introduction: Introduction, key: RunKey, welcome: Welcome) -> bool:
     """Return whether who answers has the key."""
     port = str(welcome.ranks_port).encode()
-    return is_tag(welcome.proof, _proof_key(key, banner), b"node 0", *_said(introduction), port)
+    return is_tag(welcome.proof, _proof_key(key, banner), b"node 0", *_signed_parts(introduction), port)
 
 
 def session_of(banner: Banner, introduction: Introduction, key: RunKey, *, is_caller: bool) -> SealedSession:
     """Return the lines of the connection, as one of its ends sends and receives them."""
-    seen = framed(_banner_bytes(banner), *_said(introduction))
+    seen = framed(_banner_bytes(banner), *_signed_parts(introduction))
     up = SealedLines(key.derived("lines of the caller", seen))
     down = SealedLines(key.derived("lines of node 0", seen))
     return SealedSession(up, down) if is_caller else SealedSession(down, up)
@@ -126,5 +128,5 @@ def _banner_bytes(banner: Banner) -> bytes:
     return framed(banner.protocol.encode(), banner.challenge.encode(), banner.job.encode())
 
 
-def _said(introduction: Introduction) -> tuple[bytes, ...]:
+def _signed_parts(introduction: Introduction) -> tuple[bytes, ...]:
     return introduction.challenge.encode(), introduction.host.encode(), str(introduction.node_rank).encode()

@@ -43,7 +43,7 @@ class Trust:
         """Return what nodes prove to each other to know: the run's nonce, or what the key makes of it."""
         return (nonce if self.key is None else self.key.derived("probes", nonce)).hex()
 
-    def told(self) -> Authentication:
+    def authentication(self) -> Authentication:
         """Return it for the report."""
         with self._lock:
             foreign = tuple(self._dropped.values())

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.file_ends import SHARD, ends_of
 from ncclcheck.facts.checkpoints.kinds.all_kinds import all_rules
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
@@ -51,7 +51,7 @@ def attempt(name: str, files: Files) -> Checkpoint:
     if not files.sizes and not files.cut:
         damaged.append("it holds no files")
     elif files.sizes:
-        unknown = unknown or untold(f"nothing in it is of a known kind ({len(files.sizes)} files)")
+        unknown = unknown or unknown_reason(f"nothing in it is of a known kind ({len(files.sizes)} files)")
     return replace(_checkpoint(name, files, [], _Faults([], damaged, unknown)), formats=())
 
 
@@ -86,7 +86,7 @@ def _faults(name: str, files: Files, lacks: list[Lacks]) -> _Faults:
         if ends.damage:
             damaged.append(f"{file}: {ends.damage}")
         elif ends.unknown and unknown is None and not (ends.is_foreign and lacks):
-            unknown = untold(f"{file} {ends.unknown}")
+            unknown = unknown_reason(f"{file} {ends.unknown}")
     return _Faults(missing, damaged, unknown)
 
 

@@ -70,7 +70,7 @@ def read_torch_gpus(
     if isinstance(reading, Missing):
         return reading
     if reading.answer is None:
-        return _untold(reading, deadline_s)
+        return _no_answer(reading, deadline_s)
     if "error" in reading.answer:
         return Missing("error", str(reading.answer["error"]))
     try:
@@ -115,9 +115,9 @@ def read_gpu_work(
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
     """Return all that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
     known = tuple(work for work in works if isinstance(work, GpuWork))
-    untold = [work for work in works if isinstance(work, Missing)]
-    if untold and all(gpu_work.outcome == "ok" for gpu_work in known):
-        return untold[0]
+    unknown = [work for work in works if isinstance(work, Missing)]
+    if unknown and all(gpu_work.outcome == "ok" for gpu_work in known):
+        return unknown[0]
     return known
 
 
@@ -141,7 +141,7 @@ def judged(ordinal: int, reading: TorchReading, deadline_s: float) -> GpuWork | 
             return work(outcome, detail)
         return Missing("error", f"torch: an answer that is not understood: {outcome!r}")
     if reading.stage in ("", "import"):
-        return _untold(reading, deadline_s)
+        return _no_answer(reading, deadline_s)
     if reading.ending == "late":
         waited_s = reading.waited_s - reading.waited_before_s
         if reading.seconds - reading.at_s - waited_s < timeouts.GPU_WORK_HUNG_S:
@@ -154,7 +154,7 @@ def judged(ordinal: int, reading: TorchReading, deadline_s: float) -> GpuWork | 
     )
 
 
-def _untold(reading: TorchReading, deadline_s: float) -> Missing:
+def _no_answer(reading: TorchReading, deadline_s: float) -> Missing:
     if reading.ending == "late":
         return Missing("timeout", f"torch: {reading.stage or 'start'}: no answer within {deadline_s:g} s")
     return Missing(

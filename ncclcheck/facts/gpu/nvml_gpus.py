@@ -49,7 +49,7 @@ class _NvmlLine(Struct, forbid_unknown_fields=True):
     done: bool = False
 
 
-class _Told(Struct):
+class _NvmlAnswers(Struct):
     """What the child's lines say so far."""
 
     driver: dict[str, Any]
@@ -73,14 +73,14 @@ class _Asked:
         self._said = (b"", time.monotonic())
         self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
 
-    def ended(self, wait_s: float) -> tuple[_Told, Missing | None] | None:
+    def ended(self, wait_s: float) -> tuple[_NvmlAnswers, Missing | None] | None:
         """Return what it told, and why it did not tell all (None: it did); None while it is at work."""
         result = self._running.result(wait_s)
         if isinstance(result, Missing):
-            return None if result.missing == "timeout" else (_Told({}, {}), result)
+            return None if result.missing == "timeout" else (_NvmlAnswers({}, {}), result)
         return result
 
-    def so_far(self) -> tuple[_Told, float]:
+    def so_far(self) -> tuple[_NvmlAnswers, float]:
         """Return what it has told, and for how long it has been silent."""
         output, at = self._said
         return _read(output), time.monotonic() - at
@@ -91,12 +91,12 @@ class _Asked:
 
     def _ask(
         self, environ: Mapping[str, str] | None, deadline: float, deadline_s: float, skip: dict[str, Missing]
-    ) -> tuple[_Told, Missing | None]:
+    ) -> tuple[_NvmlAnswers, Missing | None]:
         words = json.dumps({call: _plain(why) for call, why in skip.items()})
         try:
             process = start_child(python_command(_MODULE, [words]), environ)
         except (OSError, ValueError) as error:
-            return _Told({}, {}), missing_for(error, _MODULE)
+            return _NvmlAnswers({}, {}), missing_for(error, _MODULE)
         output: dict[int, bytearray] = {}
         ending: Ending = "late"
         try:
@@ -167,7 +167,7 @@ def _is_over(asked: list[_Asked]) -> bool:
     )
 
 
-def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | None:
+def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_NvmlAnswers, Missing] | None:
     """Return what it told so far, and why its last call should be left out; None where there is no reason to."""
     end = newest.ended(0)
     if end is not None:
@@ -180,15 +180,15 @@ def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | 
     return answers, Missing("timeout", f"NVML: {_named(answers)} did not answer within {deadline_s:g} s")
 
 
-def _call(answers: _Told) -> str:
+def _call(answers: _NvmlAnswers) -> str:
     return f"{answers.last_call} {answers.last_gpu}"
 
 
 def _combined(
-    ends: list[tuple[_Told, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
+    ends: list[tuple[_NvmlAnswers, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
 ) -> Nvml:
     """Return all that any child told; where several told it, the last. One that had no time to ask says nothing."""
-    whole = _Told({}, {})
+    whole = _NvmlAnswers({}, {})
     why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
     for number, end in enumerate(ends):
         if end is None or (number and not end[0].last_call):
@@ -201,15 +201,15 @@ def _combined(
     return _nvml(whole, why, stuck, skip)
 
 
-def _named(answers: _Told) -> str:
+def _named(answers: _NvmlAnswers) -> str:
     if not answers.last_call:
         return "nvidia-ml-py"
     return answers.last_call if answers.last_gpu is None else f"{answers.last_call} of GPU {answers.last_gpu}"
 
 
-def _read(output: bytes) -> _Told:
+def _read(output: bytes) -> _NvmlAnswers:
     """Return what whole lines say; the last one may have been cut."""
-    answers = _Told({}, {})
+    answers = _NvmlAnswers({}, {})
     for text in output.split(b"\n"):
         try:
             line = msgspec.json.decode(text, type=_NvmlLine)
@@ -228,7 +228,7 @@ def _read(output: bytes) -> _Told:
     return answers
 
 
-def _nvml(answers: _Told, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
+def _nvml(answers: _NvmlAnswers, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
     if answers.missing is not None and not answers.driver:
         return Nvml(answers.missing, answers.missing)
     rest = why or answers.missing or Missing("error", "NVML: the call crashed")
@@ -257,11 +257,11 @@ def described_gpu(gpu: Gpu) -> Gpu:
 
 def _gpu(index: int, values: dict[str, Any], rest: Missing) -> Gpu:
     lost = values.get("lost")
-    untold = rest if lost is None else _missing(lost, rest)
+    reason = rest if lost is None else _missing(lost, rest)
     state = {name: values[name] for name in _STATE_FIELDS if name in values}
-    state |= {name: _plain(untold) for name in _STATE_FIELDS if name not in values}
+    state |= {name: _plain(reason) for name in _STATE_FIELDS if name not in values}
     document = {"index": index, "state": state}
-    document |= {name: values.get(name, _plain(untold)) for name in _OWN_FIELDS}
+    document |= {name: values.get(name, _plain(reason)) for name in _OWN_FIELDS}
     try:
         return decode(json.dumps(document), Gpu)
     except DecodeError as error:

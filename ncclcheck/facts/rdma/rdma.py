@@ -167,8 +167,8 @@ def _rate(port: Folder) -> tuple[Fact[float], Fact[str], Fact[str]]:
     if match is None:
         bad = Missing("error", f"{port.shown('rate')}: {text[:80]!r}")
         return bad, bad, bad
-    untold = Missing("absent", f"{port.shown('rate')}: {text}")
-    return float(match[1]), match[2] or untold, match[3] or untold
+    unknown = Missing("absent", f"{port.shown('rate')}: {text}")
+    return float(match[1]), match[2] or unknown, match[3] or unknown
 
 
 def _gids(port: Folder) -> Fact[tuple[Gid, ...]]:

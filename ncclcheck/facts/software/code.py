@@ -58,13 +58,13 @@ def packages_hash(packages: dict[str, str]) -> str:
 
 
 def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
-    words = _told_by_child(path, deadline_s)
+    words = _ask_child(path, deadline_s)
     return words if isinstance(words, Missing) else (words["sha256"], words["files"])
 
 
 def list_files(path: str, deadline_s: float = timeouts.CODE_S) -> Fact[dict[str, str]]:
     """Return a short digest of each file below the path, by its name."""
-    words = _told_by_child(path, deadline_s, "list")
+    words = _ask_child(path, deadline_s, "list")
     if isinstance(words, Missing):
         return words
     return dict(json.loads(zlib.decompress(b64decode(words["listing"]))))
@@ -79,7 +79,7 @@ def list_own(own_paths: Sequence[str], asked_paths: Collection[str]) -> dict[str
     return {path: listing for path, listing in found.items() if not isinstance(listing, Missing)}
 
 
-def _told_by_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, Any]]:
+def _ask_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, Any]]:
     own_deadline_s = max(deadline_s - timeouts.CODE_INNER_S, deadline_s / 2)
     try:
         process = start_child(python_command(_MODULE, [path, str(own_deadline_s), *more]), None)

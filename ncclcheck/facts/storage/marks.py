@@ -44,7 +44,7 @@ class Mark:
 
     def written(self, deadline_s: float) -> Missing | None:
         """Return None once the mark is there, or why it is not."""
-        answer = self._told("wrote", deadline_s)
+        answer = self._answer("wrote", deadline_s)
         if isinstance(answer, Missing):
             return answer
         if answer is None:
@@ -61,7 +61,7 @@ class Mark:
             os.write(self._stdin, order)
         except OSError as error:
             return missing_for(error, readable(self._folder))
-        names = self._told("seen", seconds + timeouts.MARK_INNER_S)
+        names = self._answer("seen", seconds + timeouts.MARK_INNER_S)
         return names if isinstance(names, Missing) else tuple(name for name in names if name in marks)
 
     def close(self) -> str:
@@ -69,14 +69,14 @@ class Mark:
         os.close(self._stdin)
         if isinstance(self._process, Missing):
             return ""
-        answer = self._told("left", timeouts.MARK_REMOVE_S)
+        answer = self._answer("left", timeouts.MARK_REMOVE_S)
         gone = end_child(self._process)
         if not isinstance(answer, Missing):
             return readable(str(answer))
         left = "" if gone else f"; process {self._process.pid} survived SIGKILL and was left behind"
         return f"{readable(self._folder)}: {answer.detail}{left}"
 
-    def _told(self, word: str, deadline_s: float) -> Any:
+    def _answer(self, word: str, deadline_s: float) -> Any:
         """Return what the process said under that word; Missing when it did not in time."""
         if isinstance(self._process, Missing):
             return self._process

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ncclcheck.launch.launcher_registry import commands, modules, remote_starters
 from ncclcheck.launch.line.env_line import Changes, applied, read_env
-from ncclcheck.launch.line.launch_line import CommandLine, PlaceNotToldError, ReadFile, Script
+from ncclcheck.launch.line.launch_line import CommandLine, PlaceNotGivenError, ReadFile, Script
 from ncclcheck.launch.line.python_line import is_python, read_python
 from ncclcheck.launch.line.shell_line import SHELLS, ShellRun, read_shell
 from ncclcheck.model.errors import UsageError
@@ -161,7 +161,7 @@ def _of_shell(name: str, run: ShellRun, environ: Mapping[str, str], read: ReadFi
     launcher = run.names([begin[0] for begin in (*commands(), *modules())])
     if launcher is not None:
         start = launcher if "." not in launcher else f"python -m {launcher}"
-        raise PlaceNotToldError(
+        raise PlaceNotGivenError(
             f"{start} is started inside {name} -c, and what the shell makes of that text is not known here: put "
             f"ncclcheck into it, as in \"{name} -c '... ncclcheck preflight -- {start} ...'\", or give --nnodes, "
             "--node-rank and --master-addr before '--'"

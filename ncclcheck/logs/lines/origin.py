@@ -135,7 +135,7 @@ def _world(
     word_hosts = _word_hosts(raws, spoken, named)
     tasks_are_ranks = not any(
         raw.prefix.task is not None
-        and (rank := _told_rank(raw, ranks)) is not None
+        and (rank := _named_rank(raw, ranks)) is not None
         and rank != raw.prefix.task
         for raw in raws
     )
@@ -143,12 +143,12 @@ def _world(
     of_files: dict[str, set[str]] = {}
     ranks_of_files: dict[str, set[int]] = {}
     for raw in raws:
-        host = _told_host(raw, word_hosts)
+        host = _named_host(raw, word_hosts)
         if host:
             of_files.setdefault(raw.file, set()).add(host)
             if raw.prefix.task is not None:
                 hosts_of_tasks.setdefault(raw.prefix.task, host)
-        rank = _told_rank(raw, ranks)
+        rank = _named_rank(raw, ranks)
         if rank is not None:
             ranks_of_files.setdefault(raw.file, set()).add(rank)
     hosts = {host for file in of_files.values() for host in file}
@@ -226,13 +226,13 @@ def _numbered(words: set[str]) -> set[str]:
     }
 
 
-def _told_rank(raw: Raw, ranks: Mapping[tuple[str, int], int]) -> int | None:
+def _named_rank(raw: Raw, ranks: Mapping[tuple[str, int], int]) -> int | None:
     if raw.prefix.rank is not None:
         return raw.prefix.rank
     return ranks.get(raw.process) if raw.process is not None else None
 
 
-def _told_host(raw: Raw, word_hosts: frozenset[tuple[str, str]]) -> str | None:
+def _named_host(raw: Raw, word_hosts: frozenset[tuple[str, str]]) -> str | None:
     if raw.host:
         return raw.host
     if raw.prefix.host:
@@ -266,14 +266,14 @@ def _file_ranks(
 
 def _place(raw: Raw, world: _World) -> LogPosition:
     prefix = raw.prefix
-    rank = _told_rank(raw, world.ranks_of_processes)
+    rank = _named_rank(raw, world.ranks_of_processes)
     if rank is None and prefix.task is not None and world.tasks_are_ranks:
         rank = prefix.task
     if rank is None and prefix.task is None:
         rank = world.ranks_of_files.get(raw.file)
     if rank is None and prefix.local_rank is not None and world.locals_are_ranks and prefix.task is None:
         rank = prefix.local_rank
-    host = _told_host(raw, world.words_are_hosts)
+    host = _named_host(raw, world.words_are_hosts)
     if host is None and prefix.task is not None:
         host = world.hosts_of_tasks.get(prefix.task)
     if host is None:

@@ -44,10 +44,10 @@ def meant(warning: str) -> dict[str, str]:
     values = {"text": warning[:255]}
     if group is None:
         return values
-    return values | told(group)
+    return values | table_values(group)
 
 
-def told(group: Group) -> dict[str, str]:
+def table_values(group: Group) -> dict[str, str]:
     """Return what the table says about a group."""
     values = {"group": group.id, "kind": group.kind, "means": group.means, "about": group.about}
     if group.ends:

@@ -16,7 +16,7 @@ from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 from ncclcheck.logs.readers.assertions import Assertions
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
-from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, told, warning_in
+from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, table_values, warning_in
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.logs.readers.sections import Sections
@@ -240,7 +240,7 @@ class Meanings:
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
         """Every event that a line tells is kept."""
         speaker = speaker_of(raw.prefix)
-        text = self._asserted.told(speaker, _GUESSES.split(text, maxsplit=1)[0])
+        text = self._asserted.full_text(speaker, _GUESSES.split(text, maxsplit=1)[0])
         shown_text = text[:LONGEST_KEPT]
         named = rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
@@ -264,7 +264,7 @@ class Meanings:
         found = _with_connections(found, list(connections.read(text, place)))
         found += [Remark(place, shown_text, topic, _short(values)) for topic, values in topics]
         if group is not None:
-            found.append(Remark(place, shown_text, "message", {"text": text[:255], **told(group)}))
+            found.append(Remark(place, shown_text, "message", {"text": text[:255], **table_values(group)}))
         warning = warning_in(text)
         if warning:
             found.append(Remark(place, shown_text, "nccl-warn", meant(warning)))

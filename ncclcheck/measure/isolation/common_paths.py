@@ -92,7 +92,7 @@ def _telling(tests: Sequence[PairTest], standing: Standing) -> list[PairTest]:
     One pair alone has a shared path for itself, so it says nothing about groups.
     """
     tests = [test for test in tests if not test.lone]
-    informative, scale = standing.told_by(tests), standing.scale
+    informative, scale = standing.informative(tests), standing.scale
     lost = [
         1 - min(test.rates_gbit_s) / scale.reference_gbit_s
         for test in informative

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.common_paths import SIDE, components, good_among_bad, is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of
-from ncclcheck.measure.isolation.intermittent import bad_at_times
+from ncclcheck.measure.isolation.intermittent import intermittent_members
 from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
 from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
@@ -79,7 +79,7 @@ def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> C
         for member in named
         if member not in grouped and member not in doubtful
     ]
-    flaky = bad_at_times(tests, standing, named)
+    flaky = intermittent_members(tests, standing, named)
     found += [
         replace(_named(entry.member, of[entry.member], standing, "intermittent"), chance=entry.by_chance)
         for entry in flaky
@@ -172,7 +172,7 @@ def _links(
 ) -> list[tuple[int, int, bool]]:
     """Return the paths that were bad in every one of several tests, though both ends are sound."""
     of: defaultdict[Pair, list[PairTest]] = defaultdict(list)
-    for test in standing.told_by(tests):
+    for test in standing.informative(tests):
         of[test.pair].append(test)
     slow = []
     for entry in found:

@@ -84,7 +84,7 @@ class Standing(Struct, frozen=True):
         """Return the chance that so many tests between sound members are all bad, as those of this run say."""
         return chance_of_all_bad(times, *self.between)
 
-    def told_by(self, tests: Sequence[PairTest]) -> list[PairTest]:
+    def informative(self, tests: Sequence[PairTest]) -> list[PairTest]:
         """Return those of the tests that are long enough to say something."""
         return [test for test in tests if not is_weak(test, self.scale, self.effect)]
 

@@ -30,7 +30,7 @@ MOST_FOUND = 16  # of them are looked for; a bad node of thousands is one that t
 Rows: TypeAlias = Sequence[tuple[Pair, bool]]  # a test, and whether it was bad
 
 
-class AtTimes(Struct, frozen=True):
+class Intermittent(Struct, frozen=True):
     """A member that was bad in `bad` of `tests`; `by_chance` members as bad are expected of this run's disturbances.
 
     `at_least_by_chance`: the same, if the bad tests of all such members are none.
@@ -53,12 +53,16 @@ class AtTimes(Struct, frozen=True):
         return self.bad >= LEAST_CAUSE and not self.is_named and self.at_least_by_chance <= OPEN
 
 
-def bad_at_times(tests: Sequence[PairTest], standing: Standing, named: Collection[int]) -> list[AtTimes]:
+def intermittent_members(
+    tests: Sequence[PairTest], standing: Standing, named: Collection[int]
+) -> list[Intermittent]:
     """Return the members that were bad, but for those `named`, whose tests are left out; the most suspect first."""
     members = len(standing.evidence)
     known = frozenset(named)
     rows = [
-        (test.pair, standing.is_bad(test)) for test in standing.told_by(tests) if known.isdisjoint(test.pair)
+        (test.pair, standing.is_bad(test))
+        for test in standing.informative(tests)
+        if known.isdisjoint(test.pair)
     ]
     causes = _causes(rows, standing)
     if len(causes) > MOST_CAUSES * members:
@@ -76,7 +80,7 @@ def bad_at_times(tests: Sequence[PairTest], standing: Standing, named: Collectio
                 *(max(0, all_ - its) for all_, its in zip(of_all, own_counts, strict=True))
             )
             chances = (members * at_least(bad, bad + good, share) for share in (disturbed, least))
-            found.append(AtTimes(member, bad, bad + good, *chances))
+            found.append(Intermittent(member, bad, bad + good, *chances))
     return sorted(found, key=lambda entry: (entry.by_chance, entry.member))
 
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ncclcheck.measure.isolation.common_paths import is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, SHARE_OF_COUNTS, Standing, standing_of, threshold
-from ncclcheck.measure.isolation.intermittent import LEAST_SUSPECT, AtTimes, bad_at_times
+from ncclcheck.measure.isolation.intermittent import LEAST_SUSPECT, Intermittent, intermittent_members
 from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
 from ncclcheck.measure.isolation.pair_tests import (
     FEW_TRANSFERS,
@@ -109,8 +109,8 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(number, ((order[0], order[1]),) if is_open else (), "both directions of the pair again")
     standing = standing_of(members, tests, plan.effect)
     named = named_of(members, standing)
-    bad_once = bad_at_times(tests, standing, named)
-    at_times = _at_times(number, bad_once)
+    bad_once = intermittent_members(tests, standing, named)
+    at_times = _intermittent(number, bad_once)
     if number > FEW_ROUNDS and not at_times and _is_enough(tests, standing):
         return Round(number, (), "")
     if is_split(tests, standing):
@@ -151,7 +151,7 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
 
 def _why_all_again(number: int, tests: Sequence[PairTest], standing: Standing) -> str:
     """Return why all nodes are tested once more before suspects are chosen; an empty text if they are not."""
-    informative_rounds = {test.round for test in standing.told_by(tests)}
+    informative_rounds = {test.round for test in standing.informative(tests)}
     if number > MOST_SCREENS:
         return ""
     if len(informative_rounds) < screens_for(standing.scale, standing.effect):
@@ -170,7 +170,7 @@ def _others(order: Sequence[int], pairs: Sequence[Pair], tested: set[Pair]) -> t
     return _paired([member for member in order if member not in busy], tested)
 
 
-def _at_times(number: int, found: Sequence[AtTimes]) -> list[int]:
+def _intermittent(number: int, found: Sequence[Intermittent]) -> list[int]:
     """Return the members that may be bad at times; after the first rounds only those that chance hardly explains."""
     return [
         entry.member

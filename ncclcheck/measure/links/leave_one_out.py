@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 MAD_TO_SIGMA = 1.4826  # of a normal distribution
 
 
-class Others:
+class LeaveOneOut:
     """Values to be compared with the rest of them. A class because what was sorted is used again."""
 
     def __init__(self, values: Iterable[float]) -> None:

@@ -136,13 +136,15 @@ def _tried(probes: Sequence[Probe], places: Places) -> dict[Pair, Lost]:
 
 def added_up(probes: Sequence[Probe], again: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the probes with those that were made again: packets that were counted twice add up."""
-    known = {_way(probe): probe for probe in probes if probe.kind == "loss"}
+    known = {_host_pair(probe): probe for probe in probes if probe.kind == "loss"}
     for probe in again:
-        known[_way(probe)] = _sum(known[_way(probe)], probe) if _way(probe) in known else probe
+        known[_host_pair(probe)] = (
+            _sum(known[_host_pair(probe)], probe) if _host_pair(probe) in known else probe
+        )
     return (*(probe for probe in probes if probe.kind != "loss"), *known.values())
 
 
-def _way(probe: Probe) -> Way:
+def _host_pair(probe: Probe) -> Way:
     return probe.from_host, probe.to_host, probe.address
 
 

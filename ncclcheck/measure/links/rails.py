@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.leave_one_out import Others
+from ncclcheck.measure.links.leave_one_out import LeaveOneOut
 from ncclcheck.measure.links.outliers import FEWEST_NODES, NODE_LOSS, Pair, slow_ends
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import LinkSpeed
@@ -127,7 +127,7 @@ def _of_two_nodes(links: Sequence[LinkSpeed]) -> list[SlowRail]:
         speeds.setdefault((min(ends), max(ends)), {})[ends] = link.gb_s
     worst = {rail: min(speed.values()) for rail, speed in speeds.items()}
     host_of = {link.from_rank: link.from_host for link in links}
-    others = Others(worst.values())
+    others = LeaveOneOut(worst.values())
     found = []
     for rail, value in worst.items():
         usual = others.median(value)

@@ -120,11 +120,13 @@ def rounds_again(transfers: Sequence[Transfer], most: int) -> tuple[RetryRound, 
 
 def with_the_best(probes: Sequence[Probe], again: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the probes, each with the better one of its own value and that which was measured again."""
-    by_way = {_way(probe): probe for probe in again}
-    return tuple(_better(probe, by_way[_way(probe)]) if _way(probe) in by_way else probe for probe in probes)
+    by_way = {_path_key(probe): probe for probe in again}
+    return tuple(
+        _better(probe, by_way[_path_key(probe)]) if _path_key(probe) in by_way else probe for probe in probes
+    )
 
 
-def _way(probe: Probe) -> tuple[str, str, str, str]:
+def _path_key(probe: Probe) -> tuple[str, str, str, str]:
     return probe.kind, probe.from_host, probe.to_host, probe.address
 
 

@@ -60,7 +60,7 @@ def loading_pairs(loads: Loads) -> tuple[Pair, ...]:
         return ()
     last = max(loads.shares)
     in_last = sum(test.round == last for test in loads.tests)
-    most_pairs = round(_kept_part(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
+    most_pairs = round(_loading_share(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
     busy: set[int] = set()
     pairs: list[Pair] = []
     for test in _by_load(loads, last):
@@ -85,7 +85,7 @@ def _by_load(loads: Loads, last: int) -> Iterator[PairTest]:
     yield from (test for _, test in sorted(rated, key=lambda entry: entry[0]))
 
 
-def _kept_part(shares: Mapping[int, float], most: float) -> float:
+def _loading_share(shares: Mapping[int, float], most: float) -> float:
     """Return of which part of the nodes the pairs are kept: more after rounds with few slow pairs."""
     part = 0.0
     for share in shares.values():

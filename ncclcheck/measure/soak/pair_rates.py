@@ -19,7 +19,7 @@ _LEAST_RUNNING = 0.05  # of the time, by which a rate is divided
 _FEWEST = 2  # pairs of a node that tell it from its partners
 
 
-class Whom(Struct, frozen=True):
+class DropSource(Struct, frozen=True):
     """Where a drop comes from: nodes and their direction, or both ends of one path; `part`: lost by the slowest.
 
     A path that is slow one way has no direction, from the first host to the second.
@@ -42,8 +42,8 @@ class PairHistory:
         """Remember these rates as usual ones."""
         for pair in pairs:
             if pair.gbit_s > 0:
-                self._rates.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
-                self._waited.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.waited)
+                self._rates.setdefault(_host_pair(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
+                self._waited.setdefault(_host_pair(pair), deque(maxlen=KEPT)).append(pair.waited)
 
     def parts(self, pairs: Sequence[SoakPair]) -> dict[tuple[str, str], float]:
         """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing.
@@ -54,7 +54,7 @@ class PairHistory:
         usual: dict[tuple[str, str], float] = {}
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
-            direction = _way(pair)
+            direction = _host_pair(pair)
             if direction not in self._rates:
                 continue
             if direction not in usual:
@@ -65,7 +65,7 @@ class PairHistory:
         return {direction: median(parts) for direction, parts in found.items()}
 
 
-def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
+def drop_source(parts: dict[tuple[str, str], float], drop: float) -> DropSource | None:
     """Return where a drop of that part of the speed comes from; None where the pairs do not tell.
 
     A node is named in a direction if most of its pairs in it are slow, with two partners or more, and others that are
@@ -78,7 +78,9 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
         return None
     if len({frozenset(one_direction) for one_direction in slow}) == 1:
         one_direction = min(slow, key=lambda pair: parts[pair])
-        return Whom(one_direction, "both" if len(slow) > 1 else None, 1 - parts[one_direction], is_path=True)
+        return DropSource(
+            one_direction, "both" if len(slow) > 1 else None, 1 - parts[one_direction], is_path=True
+        )
     bad = [_bad_ends(parts, slow, end) for end in (0, 1)]
     named = [_slowest(ends) for ends in bad]
     explained = [
@@ -95,7 +97,7 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
     hosts = named[end]
     both = all(host in bad[1 - end] for host in hosts)
     direction: Direction = "both" if both else "receive" if end else "send"
-    return Whom(tuple(sorted(hosts)), direction, 1 - min(bad[end][host] for host in hosts))
+    return DropSource(tuple(sorted(hosts)), direction, 1 - min(bad[end][host] for host in hosts))
 
 
 def _bad_ends(parts: dict[tuple[str, str], float], slow: set[tuple[str, str]], end: int) -> dict[str, float]:
@@ -117,5 +119,5 @@ def _slowest(ends: dict[str, float]) -> list[str]:
     return [host for host, part in ends.items() if 1 - part >= _AS_SLOW * lost]
 
 
-def _way(pair: SoakPair) -> tuple[str, str]:
+def _host_pair(pair: SoakPair) -> tuple[str, str]:
     return pair.from_host, pair.to_host

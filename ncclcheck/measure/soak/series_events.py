@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.soak.counters import CounterBook
 from ncclcheck.measure.soak.drops import Drop, DropDetector
 from ncclcheck.measure.soak.incidents import Incidents
-from ncclcheck.measure.soak.pair_rates import PairHistory, Whom, whom
+from ncclcheck.measure.soak.pair_rates import DropSource, PairHistory, drop_source
 from ncclcheck.measure.soak.spread import (
     P99_ITERATIONS,
     P999_ITERATIONS,
@@ -49,7 +49,7 @@ class _Noted(Struct, frozen=True):
 
     op: Op
     drop: Drop
-    whom: Whom | None = None
+    drop_source: DropSource | None = None
     named_s: float | None = None
     counters: tuple[str, ...] = ()
 
@@ -205,9 +205,9 @@ class SoakJudge:
             if series.noted is None or drop is None:
                 continue
             before = self._drops[series.noted]
-            named = whom(self._pairs.parts(episode.pairs), drop.part)
+            named = drop_source(self._pairs.parts(episode.pairs), drop.part)
             if named is None:
-                named, named_s = before.whom, before.named_s
+                named, named_s = before.drop_source, before.named_s
             else:
                 named_s = before.named_s or max(drop.known_s, episode.pairs_at_s)
             moved = self._counters.moved(episode.growth, episode.blocks)
@@ -304,7 +304,7 @@ def judged(lines: Iterable[SoakLine | None], folder: str = "") -> Soak:
 
 
 def _event(noted: _Noted) -> SoakEvent:
-    drop, named = noted.drop, noted.whom
+    drop, named = noted.drop, noted.drop_source
     return SoakEvent(
         kind="drop",
         from_s=drop.from_s,
@@ -319,7 +319,7 @@ def _event(noted: _Noted) -> SoakEvent:
     )
 
 
-def _words(named: Whom) -> str:
+def _words(named: DropSource) -> str:
     if named.is_path:
         both_ways = ", both ways" if named.direction else ""
         return f"the path from {named.hosts[0]} to {named.hosts[1]} carries {named.part:.0%} less{both_ways}"

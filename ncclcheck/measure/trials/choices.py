@@ -19,7 +19,7 @@ def is_unchanged(
     return all(_of(as_is, point) == _of(chosen, point) != frozenset() for point in points)
 
 
-def is_untold(
+def is_unknown(
     arm: Mapping[str, str], as_is: Sequence[CallChoice], chosen: Sequence[CallChoice], points: Sequence[Point]
 ) -> bool:
     """Return whether the log leaves it open at one of these points."""

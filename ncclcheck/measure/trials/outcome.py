@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.trials.choices import UNTOLD, is_unchanged, is_untold
+from ncclcheck.measure.trials.choices import UNTOLD, is_unchanged, is_unknown
 from ncclcheck.measure.trials.race import (
     CONFIRMING_ERROR,
     Rounds,
@@ -37,7 +37,7 @@ _EACH = "95 % for each size by itself"  # to leave the race; the effects per siz
 _UNCHANGED = "NCCL's log has the same algorithm and protocol as without it: the gain is not its own"
 
 
-class Told(Struct, frozen=True):
+class ArmRecord(Struct, frozen=True):
     """What was seen of an environment beside its figures: what it used, why it failed, and the times of its rounds."""
 
     uses: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def trials_of(
     plan: BenchPlan,
     request: TryRequest,
     standings: Standings,
-    results: Mapping[int, Told],
+    results: Mapping[int, ArmRecord],
     confirmations: Mapping[int, Rounds],
 ) -> tuple[Trial, ...]:
     """Return as-is, its twin, and the arms in the order in which they were given.
@@ -73,8 +73,8 @@ def trials_of(
         result = results[arm]
         choices, points = (results[AS_IS].choices, result.choices), better_points(effects)
         if is_unchanged(settings, *choices, points) and standings.standing[arm] == "candidate":
-            outcome, reason = "unchanged", f"faster at {_at(effects, 'better')}, but {_UNCHANGED}"
-        elif outcome == "advised" and is_untold(settings, *choices, points):
+            outcome, reason = "unchanged", f"faster at {_points_text(effects, 'better')}, but {_UNCHANGED}"
+        elif outcome == "advised" and is_unknown(settings, *choices, points):
             reason = f"{reason}; {UNTOLD}"
         found.append(
             Trial(
@@ -97,7 +97,7 @@ def better_points(effects: Sequence[SizeEffect]) -> list[Point]:
     return [(effect.op, effect.size_bytes) for effect in effects if effect.effect == "better"]
 
 
-def _reference(result: Told, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
+def _reference(result: ArmRecord, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
     return Trial(
         {},
         effects,
@@ -137,7 +137,7 @@ def _median(values: list[float]) -> float | None:
 def _outcome(
     standings: Standings,
     arm: int,
-    result: Told,
+    result: ArmRecord,
     effects: Sequence[SizeEffect],
     confirmations: Mapping[int, Rounds],
 ) -> tuple[Outcome, str]:
@@ -153,7 +153,7 @@ def _outcome(
     if how == "beaten":
         return _of_beaten(standings, effects, confirmations)
     if how == "slower":
-        return "slower", f"slower at {_at(effects, 'worse') or _lowest(effects)} ({_EACH})"
+        return "slower", f"slower at {_points_text(effects, 'worse') or _lowest(effects)} ({_EACH})"
     if how == "no gain":
         return "no gain", f"it gains less than {standings.rules.gain:.0%} at every size ({_EACH})"
     return "undecided", f"{standings.rounds} rounds do not decide it"
@@ -162,7 +162,7 @@ def _outcome(
 def _of_candidate(
     standings: Standings, arm: int, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
 ) -> tuple[Outcome, str]:
-    faster, again = f"faster at {_at(effects, 'better')}", confirmations.get(arm, ())
+    faster, again = f"faster at {_points_text(effects, 'better')}", confirmations.get(arm, ())
     if _is_advised(standings, arm, confirmations):
         return "advised", f"{faster}, and again in {len(again)} rounds"
     if len(again) >= confirming_looks(len(standings.figures[arm]))[-1]:
@@ -175,7 +175,7 @@ def _of_candidate(
 def _of_beaten(
     standings: Standings, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
 ) -> tuple[Outcome, str]:
-    faster = _at(effects, "better")
+    faster = _points_text(effects, "better")
     if not _has_winner(standings, confirmations):
         return "undecided", "slower at every size than another setting, which was not confirmed"
     if faster:
@@ -198,10 +198,10 @@ def _is_advised(standings: Standings, arm: int, confirmations: Mapping[int, Roun
 
 
 def _trade(effects: Sequence[SizeEffect]) -> str:
-    return f"faster at {_at(effects, 'better') or 'one size'}, but slower at {_lowest(effects)}"
+    return f"faster at {_points_text(effects, 'better') or 'one size'}, but slower at {_lowest(effects)}"
 
 
-def _at(effects: Sequence[SizeEffect], kind: str) -> str:
+def _points_text(effects: Sequence[SizeEffect], kind: str) -> str:
     return ", ".join(_words(effect) for effect in effects if effect.effect == kind)
 
 

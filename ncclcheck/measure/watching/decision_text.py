@@ -12,7 +12,7 @@ from ncclcheck.model.job.watched import Watch, WatchedRank
 _MOST = 4
 
 
-def told(watch: Watch) -> str:
+def sentence_on(watch: Watch) -> str:
     """Return the sentence on the decision."""
     match watch.decision:
         case "hang":

@@ -48,7 +48,7 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
             entry.hcas,
             entry.version,
             entry.source,
-            _must_tell(entry),
+            _required_reasons(entry),
             identity,
         )
         groups.setdefault(key, []).append(entry)
@@ -56,7 +56,7 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
         yield from _group(group, verbose)
 
 
-def _must_tell(entry: NcclEntry) -> tuple[str, ...]:
+def _required_reasons(entry: NcclEntry) -> tuple[str, ...]:
     """Return the reasons that even a short page gives: why there is no choice."""
     reasons = (entry.reason,) if entry.interface is None else ()
     return (*reasons, entry.network_reason) if entry.network is None and entry.fails else reasons
@@ -72,7 +72,7 @@ def _group(group: list[NcclEntry], verbose: int) -> Iterator[Line]:
     )
     hosts = fold_hosts(entry.host for entry in group)
     yield line(_chosen(first), f"{address}{_network(first)} on {hosts} ({version}{source})", indent=2)
-    for reason in filter(None, (first.reason, first.network_reason) if verbose else _must_tell(first)):
+    for reason in filter(None, (first.reason, first.network_reason) if verbose else _required_reasons(first)):
         yield line(reason, indent=4)
     if verbose:
         yield from _details(first)

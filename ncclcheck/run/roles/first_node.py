@@ -15,7 +15,7 @@ from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
-from ncclcheck.exchange.join.verdict import Given, serve_verdict
+from ncclcheck.exchange.join.verdict import GivenVerdict, serve_verdict
 from ncclcheck.exchange.node_report import ReportReader, leave_common
 from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.store import keys
@@ -147,7 +147,7 @@ def _lead(session: Session, local: LocalNode, path: MasterPath) -> bool:
         if server is not None:
             read = judged_messages(recording.read)
             digest = digest_of(encode(report)) if session.state.is_read else ""
-            server.give(Given(report.verdict.exit_code, digest, read))
+            server.give(GivenVerdict(report.verdict.exit_code, digest, read))
         try:
             tell_verdict(session, report, saved)
         finally:

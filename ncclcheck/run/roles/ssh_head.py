@@ -88,7 +88,7 @@ def run_from_head(
             interrupted = True
             if not session.snapshot.nodes:
                 session.state.snapshot = _so_far(session)
-        snapshot = replace(session.snapshot, authentication=trust.told())
+        snapshot = replace(session.snapshot, authentication=trust.authentication())
         snapshot = with_unreached(snapshot, fleet.unreached())
         saved = save(snapshot, options, clock, interrupted=interrupted)
         report = judge(saved, options)

@@ -16,7 +16,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import Refused, Snapshot, StoodStill
 from ncclcheck.run.doubts import store_changes, with_pauses, with_store_changes
-from ncclcheck.run.pauses import told_pauses
+from ncclcheck.run.pauses import reported_pauses
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Step
 from ncclcheck.timeouts import UNTIL_THE_END_S
@@ -41,7 +41,7 @@ def _lead(session: Session) -> Snapshot:
     snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
     late = late_hellos(session.store, session.context.launch, session.state.arrivals)
     own_pause = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
-    seen = with_pauses(with_late_claims(snapshot, late), own_pause, told_pauses(session.store, host_of))
+    seen = with_pauses(with_late_claims(snapshot, late), own_pause, reported_pauses(session.store, host_of))
     return with_store_changes(seen, changes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, told, warning_in
+from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, table_values, warning_in
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_nccls_own_words() -> None:
 def test_what_the_tables_say_of_a_line() -> None:
     group = group_of("unsatisfied condition: cuda>=12.8, please update your driver", "nvidia-container-cli")
     assert group is not None
-    assert told(group)["means"] == group.means
+    assert table_values(group)["means"] == group.means
     values = meant("Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1000")
     assert values["cause"] == "duplicate-gpu"
     assert meant("words that no release has") == {"text": "words that no release has"}

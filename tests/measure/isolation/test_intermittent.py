@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.measure.isolation.evidence import standing_of
-from ncclcheck.measure.isolation.intermittent import AtTimes, bad_at_times
+from ncclcheck.measure.isolation.intermittent import Intermittent, intermittent_members
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from tests.measure.isolation.scripted_world import World, judged, with_slow
 
@@ -11,17 +11,17 @@ MEMBERS = range(16)
 RUNS = 60
 
 
-def found_in(bad: set[tuple[int, int]]) -> list[AtTimes]:
+def found_in(bad: set[tuple[int, int]]) -> list[Intermittent]:
     """Five rounds in which each meets another partner, with these bad tests (round, first)."""
     tests = []
     for number in range(1, 6):
         for first in range(8):
             rate = 50.0 if (number, first) in bad else 100.0
             tests.append(PairTest(number, first, 8 + (first + number) % 8, rate, rate))
-    return bad_at_times(tests, standing_of(MEMBERS, tests, 0.1), ())
+    return intermittent_members(tests, standing_of(MEMBERS, tests, 0.1), ())
 
 
-def named(found: list[AtTimes]) -> list[int]:
+def named(found: list[Intermittent]) -> list[int]:
     return [entry.member for entry in found if entry.is_named]
 
 
@@ -42,7 +42,7 @@ def test_a_pair_that_was_bad_again_and_again_names_neither_end() -> None:
     tests = [PairTest(number, 0, 1, 50.0, 50.0) for number in (1, 2, 3)]
     tests += [PairTest(number, 0, 1, 100.0, 100.0) for number in (4, 5)]
     tests += [PairTest(1, first, first + 1, 100.0, 100.0) for first in range(2, 16, 2)]
-    assert named(bad_at_times(tests, standing_of(MEMBERS, tests, 0.1), ())) == []
+    assert named(intermittent_members(tests, standing_of(MEMBERS, tests, 0.1), ())) == []
 
 
 def test_flaky_nodes_of_sixteen_are_named_far_more_often_and_nobody_else_is() -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.kinds.json_files import read_json
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, untold, with_unread
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, unknown_reason, with_unread
 from ncclcheck.facts.checkpoints.listing import DEPTH, Files
 from ncclcheck.facts.checkpoints.torch_zip import Unread
 from ncclcheck.model.fact import Missing
@@ -48,7 +48,7 @@ def manifest(files: Files) -> Lacks | None:
     if not listed:
         if _MARKER not in files.sizes:
             return None  # some other program's manifest.json
-        return Lacks("manifest", unknown=untold(f"{_MANIFEST} lists no files"))
+        return Lacks("manifest", unknown=unknown_reason(f"{_MANIFEST} lists no files"))
     needs, outside = _needs(files, listed)
     lacks = compared("manifest", files, [Need(_MARKER), *needs])
     return replace(
@@ -125,7 +125,7 @@ def _needs(files: Files, listed: list[_Listed]) -> tuple[list[Need], Missing | N
     for file in listed:
         name = _inside(files, root, file.name)
         if name is None:
-            outside = untold(f"{_MANIFEST} lists {file.name}, which is outside and not looked at")
+            outside = unknown_reason(f"{_MANIFEST} lists {file.name}, which is outside and not looked at")
         elif name not in folders or name in files.sizes:
             needs.append(Need(name, file.size or 0, exact=file.size is not None))
     return needs, outside
@@ -153,7 +153,7 @@ def _fewer_than_ranks(content: Any) -> Missing | None:
     ranks, shards = _size(_field(content, ("world_size",))), _field(content, ("shards",))
     if ranks is None or not isinstance(shards, list | dict) or len(shards) >= ranks:
         return None
-    return untold(f"{_MANIFEST} tells of {ranks} ranks, and lists {len(shards)} shards")
+    return unknown_reason(f"{_MANIFEST} tells of {ranks} ranks, and lists {len(shards)} shards")
 
 
 def _field(value: Any, names: Iterable[str]) -> Any:

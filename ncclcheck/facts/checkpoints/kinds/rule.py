@@ -42,7 +42,7 @@ class Lacks(Struct, frozen=True):
 Rule: TypeAlias = Callable[[Files], Lacks | None]
 
 
-def untold(reason: str) -> Missing:
+def unknown_reason(reason: str) -> Missing:
     """Return why a checkpoint cannot be called complete, where more time would not help."""
     return Missing("unsupported", reason)
 
@@ -77,7 +77,7 @@ def too_many(kind: CheckpointFormat) -> Lacks:
     why = (
         f"its names, or what is saved in it, tell of more than {MOST_NEEDED:,} files: they are not looked for"
     )
-    return Lacks(kind, unknown=untold(why))
+    return Lacks(kind, unknown=unknown_reason(why))
 
 
 def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
@@ -87,7 +87,7 @@ def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
     line = f"{source}: {content.reason}"
     if content.is_damaged:
         return replace(lacks, damaged=(*lacks.damaged, line))
-    return replace(lacks, unknown=lacks.unknown or untold(line))
+    return replace(lacks, unknown=lacks.unknown or unknown_reason(line))
 
 
 def number(content: Any, name: str) -> int:
