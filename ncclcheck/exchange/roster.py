@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,6 +14,8 @@ from ncclcheck.launch.launcher_registry import differs_by_rank
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock, RankPlace, Silent
+
+_RANGES_NAMED = 8  # of missing local ranks in a name
 
 
 def placed(
@@ -111,15 +113,33 @@ def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]
 
 
 def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
-    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there."""
+    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there.
+
+    The ranks of a node are one entry, however many there are: an agent may say thousands.
+    """
     there = {(hello.launch.node_rank, hello.launch.local_rank) for hello in arrivals.hellos.values()}
-    return tuple(
-        Silent(f"{hello.host}-local-rank-{local}", hello.launch.node_rank, "join", arrivals.waited_s)
-        for hello in arrivals.hellos.values()
-        if hello.launch.is_agent
-        for local in range(1, hello.launch.local_world_size)
-        if (hello.launch.node_rank, local) not in there
-    )
+    found = []
+    for hello in arrivals.hellos.values():
+        node_rank, started = hello.launch.node_rank, range(1, hello.launch.local_world_size)
+        if not hello.launch.is_agent:
+            continue
+        if missing := [local for local in started if (node_rank, local) not in there]:
+            host = f"{hello.host}-{_local_ranks(missing)}"
+            found.append(Silent(host, node_rank, "join", arrivals.waited_s))
+    return tuple(found)
+
+
+def _local_ranks(ranks: Sequence[int]) -> str:
+    """Return the ranks as a part of a name: local-rank-1, local-ranks-1-7, local-ranks-1+5 (a few, then "...")."""
+    ranges: list[list[int]] = []
+    for rank in ranks:
+        if ranges and ranges[-1][1] == rank - 1:
+            ranges[-1][1] = rank
+        else:
+            ranges.append([rank, rank])
+    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:_RANGES_NAMED]]
+    more = ["..."] if len(ranges) > _RANGES_NAMED else []
+    return f"local-rank{'s' if len(ranks) > 1 else ''}-{'+'.join((*parts, *more))}"
 
 
 def _silent_name(rank: int, launch: Launch, knocks: Mapping[int, Knock]) -> str:

@@ -207,6 +207,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     segments: Fact[int] = NOT_COUNTED  # packets with data that were sent
     # packets that were sent again (TCP_INFO); for a loss probe only those that were lost
     resent: Fact[int] = NOT_COUNTED
+    # the quickest round trip that the kernel saw (TCP_INFO): no busy core makes it late; of a latency probe only
+    kernel_us: Fact[float] = Missing("absent", "of interest for a latency only")
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.network_rates import Places, Throughput, attempts, least_us, measured_gbit_s
+from ncclcheck.measure.links.network_rates import Places, Throughput, attempts, measured_gbit_s, network_us
 from ncclcheck.measure.links.outliers import FEWEST_NODES, Pair, late_pairs
 from ncclcheck.measure.links.slow_parts import slow_parts
 from ncclcheck.model.snapshot import Probe
@@ -96,7 +96,7 @@ def late_again(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
         if attempt.value is not None
     }
     medians = {pair: probe.value or 0.0 for pair, probe in tried.items()}
-    least = {pair: least_us(probe) for pair, probe in tried.items()}
+    least = {pair: network_us(probe) for pair, probe in tried.items()}
     late = (pair for found in late_pairs(medians, least) for pair in found.pairs)
     return tuple((0, place[pair[0]], place[pair[1]]) for pair in late if _tries(tried[pair]) < _TRIES)
 
