@@ -31,7 +31,7 @@ _CLOUD_SERVICES = frozenset(
 
 
 class Announced(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a node listens, and by which names others may look for it: nobody is called who did not announce it."""
+    """Where a node listens, and by which names others may look for it: only announced addresses are probed."""
 
     schema_version: str
     tool_version: str

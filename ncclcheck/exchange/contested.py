@@ -75,9 +75,9 @@ def of_another_run(hellos: Mapping[int, Hello], own_ticket: int | None) -> dict[
 
 
 def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
-    """Add the claims of those who came late to a place that another process has: the job has one process too many.
+    """Add the claims of processes that joined late for a place that is taken: the job has one process too many.
 
-    Where that other process said hello and then reported nothing, somebody took the place of the one that came late.
+    Where the first process said hello and then reported nothing, it took the place of the late one.
     A process that comes late to its own place was silent when it counted, and is reported as that.
     """
     taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}

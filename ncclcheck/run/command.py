@@ -69,7 +69,7 @@ def run_command(
     try:
         _take_part(context, prepared, state, relayed)
     except KeyboardInterrupt:
-        # mpirun and torchrun end a job as soon as one process has failed: who has the verdict by then, has ended.
+        # mpirun and torchrun kill all processes once one has failed. A process that has the verdict is not interrupted.
         interrupted = state.verdict is None
         if not state.snapshot.nodes and prepared is not None and prepared.done():
             state.snapshot = replace(state.snapshot, nodes=(own_node(context, prepared.result()),))
@@ -111,7 +111,7 @@ def _take_part(
     checks_itself = context.is_alone and context.options.command in ("preflight", "node") and relayed is None
     has_key = prepared is None and context.trust.key is not None  # a further rank needs no torch then
     if not (checks_itself or has_key or (serves_nobody(context) and relayed is None)):
-        in_background(load_torch, "torch")  # it takes seconds, which nobody has to wait for later
+        in_background(load_torch, "torch")  # it takes seconds: loaded now, no later step waits for it
     if relayed is not None and prepared is not None:
         as_relayed_participant(context, prepared, relayed, state)
     elif folder is not None and launch.nnodes > 1:

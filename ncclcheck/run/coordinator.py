@@ -58,7 +58,7 @@ def lead(session: Session) -> None:
 
 
 def _is_erased(session: Session, mark: bytes | Missing) -> bool:
-    """Return whether the mark of this run, which node 0 wrote before anybody came, is no longer in its store."""
+    """Return whether the mark of this run, which node 0 wrote before any node joined, is no longer in its store."""
     return not isinstance(mark, Missing) and session.store.get(keys.SERVING) != mark
 
 
@@ -68,7 +68,7 @@ def _end(session: Session, snapshot: Snapshot) -> None:
 
 
 def _accuses(before: Snapshot, after: Snapshot) -> bool:
-    """Return whether the step found somebody who did not answer, or failed."""
+    """Return whether the step found a node that did not answer or failed."""
     bench, isolation, matrix = after.bench, after.isolation, after.matrix
     return (
         len(after.silent) > len(before.silent)

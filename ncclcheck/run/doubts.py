@@ -1,4 +1,4 @@
-"""What a run saw that somebody disturbed, or while its own process stood still: nobody is accused of it.
+"""Results that were disturbed from outside or by a pause of this process: no node is blamed for them.
 
 Erased and forged messages look like nodes that hang. So where the store shows that another program writes into it, what
 was concluded from silence is dropped, and the verdict is inconclusive.
@@ -28,7 +28,7 @@ STRANGER = "another program writes into the store of this run"
 
 
 def store_changes(store: Store, host: str) -> tuple[StoreChanged, ...]:
-    """Return what of this process's own messages somebody else has changed in the store."""
+    """Return which of this process's messages another process changed in the store."""
     if not isinstance(store, RecordingStore):
         return ()
     changes = store.changed()
@@ -38,7 +38,7 @@ def store_changes(store: Store, host: str) -> tuple[StoreChanged, ...]:
 
 
 def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) -> Snapshot:
-    """Return the snapshot without what was concluded from messages, where somebody else erases or writes them."""
+    """Return the snapshot without conclusions from messages that another process erased or wrote."""
     if not changes:
         return snapshot
     why = Missing("error", STRANGER)
@@ -60,10 +60,10 @@ def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) ->
 def with_pauses(
     snapshot: Snapshot, listener: StoodStill, pauses: Mapping[str, Mapping[str, float]]
 ) -> Snapshot:
-    """Return the snapshot without what came of it that a process of ncclcheck itself stood still.
+    """Return the snapshot without the consequences of a pause of an ncclcheck process.
 
-    `listener`: how long the coordinator did; who was silent meanwhile is unknown. `pauses`: host -> step -> seconds.
-    A pause from which nothing came is not told.
+    `listener`: the pause of the coordinator; the nodes silent meanwhile are unknown. `pauses`: host -> step -> seconds.
+    A pause without consequences is not reported.
     """
     undisturbed, spoilt = _untouched(snapshot.probes, pauses)
     seen = replace(snapshot, probes=undisturbed)

@@ -140,7 +140,7 @@ class OrderReader:
         return None
 
     def _lost(self, why: Missing) -> Missing:
-        """Return why no order came, with what was refused before."""
+        """Return why no order arrived, with the orders refused before."""
         if not self._told:
             return why
         step, reason = self._told[-1]

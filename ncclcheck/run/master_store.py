@@ -83,7 +83,7 @@ def _outcome_of(failed: Missing) -> MasterOutcome:
 
 
 def search_of(context: Context) -> MasterSearch:
-    """Return what this process looks for, and as whom."""
+    """Return the search for node 0, with the identity of this process."""
     own_addresses, job_id = addresses_now(), context.launch.job_id
     return MasterSearch(context.launch, context.host, own_addresses, job_id, trust=context.trust)
 

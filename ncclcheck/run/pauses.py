@@ -1,4 +1,4 @@
-"""Where a process of a run stood still, as it tells node 0: nobody is accused of that time."""
+"""Pauses of processes of a run, as they report them to node 0: no node is blamed for that time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def reported_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[
         try:
             seconds_by_step = read_message(data, Pauses, SMALL_LIMIT_BYTES).seconds
         except DecodeError:
-            continue  # it accuses nobody
+            continue  # it blames no node
         if len(seconds_by_step) <= _MOST_STEPS and all(
             0 < seconds < LONGEST_OPTION_S for seconds in seconds_by_step.values()
         ):

@@ -28,7 +28,7 @@ _EVERY_NODE = "ff02::1"  # RFC 4291: the same for IPv6
 
 
 class BroadcastCall(Struct, frozen=True):
-    """A message to everybody on the links, and to those hosts. `is_answer`: whether what came back is an answer."""
+    """A message to all nodes on the links, and to those hosts. `is_answer`: whether a datagram answers it."""
 
     message: bytes
     port: int

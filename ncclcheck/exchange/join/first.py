@@ -153,7 +153,7 @@ def is_led_elsewhere(path: MasterPath, join: Join, own_store: Store, deadline: D
     """Return whether another process leads this very job, at the master address that is not this node's.
 
     Then this process claims node 0's place beside it. It may start later, so it is looked for until the deadline, or
-    until somebody joins the store that this process serves (`own_store`).
+    until another process joins the store that this process serves (`own_store`).
     """
     if path.outcome != "not-first-node" or isinstance(path.addresses, Missing):
         return False

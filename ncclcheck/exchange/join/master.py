@@ -104,7 +104,7 @@ def _connect(
     say: Callable[[str], None],
 ) -> MasterPath:
     is_apart, is_rank_0 = search.launch.is_apart, search.launch.node_rank == 0
-    # A process that is told its rank alone may be on node 0's host: loopback is wrong only where nobody serves there.
+    # A process that only knows its rank may be on node 0's host: loopback is wrong only where no store is served there.
     astray = path.is_local and (is_apart or (not is_rank_0 and search.launch.told == "rank"))
     patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray and is_apart else deadline
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
@@ -144,7 +144,7 @@ def _connect(
 def _dialled(
     path: MasterPath, search: MasterSearch, deadline: Deadline, say: Callable[[str], None]
 ) -> tuple[MasterPath, DialOutcome, str]:
-    """Return what a connection to the master met; who gets no answer asks whether there should be one.
+    """Return how a connection to the master ended; without an answer, ask by datagram whether it serves.
 
     Four lost SYNs are enough where node 0 is known to serve, or where this node's own firewall drops what it sends.
     """
@@ -178,7 +178,7 @@ def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
 
 
 class Asked(Struct, frozen=True):
-    """What a knock came to: the path with what was learned, and the reply of node 0 at the master address itself."""
+    """The result of a knock: the path with what was learned, and the reply of node 0 at the master address itself."""
 
     path: MasterPath
     direct: KnockReply | None
@@ -330,7 +330,7 @@ def is_elsewhere(search: MasterSearch, path: MasterPath) -> tuple[MasterPath, bo
 def unmarked(search: MasterSearch, path: MasterPath, why: Missing) -> MasterPath:
     """Return the path to a TCPStore without the mark of this job: of another job, unless it is node 0's own.
 
-    Then somebody erased the mark, or node 0 ended or hangs before it wrote it: nothing is said about the network.
+    Then another process erased the mark, or node 0 ended or hung before it wrote it: no fault of the network.
     """
     if path.serving_confirmed or is_served(search, path):
         detail = "node 0 serves its store there, but what it wrote was erased: another program writes into it"

@@ -1,7 +1,7 @@
 """Nodes that have joined pass on to node 0 what they hear from nodes that cannot: where only node 0 is out of reach.
 
 A node listens for knocks as node 0 does, and writes those that it hears into the store. It adds its own name, so the
-report says by which path a claim came.
+report says by which path a claim arrived.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The verdict from node 0 itself: asked for at the master address, where no stranger can answer.
 
-Everybody who reaches the store can write a verdict into it. Who starts a command on it asks node 0 directly, by a
+Any process that reaches the store can write a verdict. Before a node starts a command, it asks node 0 directly, by a
 connection to the master address that its own launcher gave it. Node 0 says what its verdict is, whether it was judged
 by what this node really sent, and which report belongs to it. The store only tells the port.
 """
@@ -106,7 +106,7 @@ class VerdictServer:
         verdict = self._given
         if verdict is None:
             return VerdictConfirmation(PROTOCOL, question.challenge[:64], None)
-        # An answer that came too late was not judged; without facts nothing of a node was.
+        # A late answer was not judged; of a node without facts nothing was.
         unread = {keys.facts(question.ticket): ""}
         changed = tuple(
             key
@@ -119,7 +119,7 @@ class VerdictServer:
 
 
 def serve_verdict(store: Store, nonce: str) -> VerdictServer | None:
-    """Return where the others ask node 0 itself for its verdict; None where no port can be had: then nobody starts."""
+    """Return where the others ask node 0 for its verdict; None if no port is free: then no node starts anything."""
     try:
         server = VerdictServer(nonce)
     except OSError:
@@ -129,7 +129,7 @@ def serve_verdict(store: Store, nonce: str) -> VerdictServer | None:
 
 
 class VerdictAsker(Struct, frozen=True):
-    """Who asks: the store in which it met the others, the run's nonce, and its ticket."""
+    """The asking process: the store of its run, the run's nonce, and its ticket."""
 
     store: RecordingStore
     nonce: str
@@ -137,7 +137,7 @@ class VerdictAsker(Struct, frozen=True):
 
 
 def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str]) -> VerdictConfirmation | str:
-    """Return what node 0 at `host` confirms to who sent these messages, or why nothing came from there."""
+    """Return what node 0 at `host` confirms to the sender of these messages, or why it did not answer."""
     if not _FIRST_PORT <= port <= _LAST_PORT:
         return f"port {port} is none of a listener"
     deadline = Deadline(timeouts.VERDICT_ASK_S)

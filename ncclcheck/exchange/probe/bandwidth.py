@@ -63,7 +63,7 @@ class Sent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Received(Struct, frozen=True, forbid_unknown_fields=True):
-    """The receiver's side: at what rate payload came in the measured seconds, and how busy the receiver was."""
+    """The receiver's side: the rate of the payload in the measured seconds, and how busy the receiver was."""
 
     number: int
     outcome: ProbeOutcome

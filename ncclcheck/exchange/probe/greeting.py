@@ -54,7 +54,7 @@ def line_of(greeting: GreetingLine) -> bytes:
 
 
 def read_line(line: bytes) -> GreetingLine:
-    """Return what came. Raises DecodeError for what is no greeting."""
+    """Return the received greeting. Raises DecodeError for anything else."""
     return decode(line, GreetingLine, limit_bytes=LINE_BYTES)
 
 

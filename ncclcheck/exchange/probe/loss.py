@@ -95,7 +95,7 @@ class _Connection:
         self.socket.send(_END if self.is_ending else _MESSAGE)
 
     def read(self, *, is_last: bool) -> None:
-        """Take what came, and go on; with the end where this one is the last."""
+        """Read the received data and continue; finish after the last message."""
         data = self.socket.recv(_COUNTS.size)
         if not data:
             raise ConnectionResetError("the peer hung up")
@@ -119,7 +119,7 @@ class _Connection:
 def exchange(
     partners: Sequence[tuple[int, Callee]], own_greeting: ProbeGreeting, seconds: float, deadline: Deadline
 ) -> tuple[Exchanged, ...]:
-    """Return the round trips with all partners, (number of the round, whom to call), measured at the same time.
+    """Return the round trips with all partners, (number of the round, peer to call), measured at the same time.
 
     They take `seconds` at most, and then a second for what is still on its way.
     """

@@ -67,7 +67,7 @@ def _is_of_ring(again: RepeatedRounds, ring: Ring) -> bool:
 
 
 def _called(ring: Ring, again: RepeatedRounds | None, ticket: int) -> Iterator[Peer]:
-    """Yield whom the node with this ticket calls in it."""
+    """Yield the peers that the node with this ticket calls in it."""
     place = ring.place_of(ticket)
     if place is None:
         return

@@ -45,7 +45,7 @@ def sample(asked: int, arrived: int, answered: int, heard: int) -> Sample:
 
 
 def tell_time(connection: socket.socket) -> None:
-    """Answer each question with the time at which it came and that of the answer, until the caller hangs up."""
+    """Answer each question with its arrival time and the time of the answer, until the caller hangs up."""
     deadline = Deadline(timeouts.CLOCK_TELL_S)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -56,7 +56,7 @@ class KeyedStore(DeadlineStore):
             ranks.set(keys.RANKS_MARK, self._mark)
 
     def ranks_mark(self) -> str:
-        """Return what became of the mark that nobody else has a reason to write in the ranks' store; "": it is there.
+        """Return what happened to this run's mark in the ranks' store; "": it is there.
 
         Who writes there may also have written what the ranks tell each other.
         """

@@ -1,7 +1,8 @@
 """The store of a run that has a key: served by node 0 in its own memory, to callers who prove that they have the key.
 
-torch's TCPStore lets everybody who reaches it read, replace and erase all keys, and fill its memory. Here a stranger
-gets one line to prove himself, within seconds; the oldest of them go first, those of the busiest address before others.
+torch's TCPStore lets any process that reaches it read, replace and erase all keys, and fill its memory. Here a caller
+must prove within seconds, in one line, that it has the key; if there are too many, the oldest callers are dropped
+first, those of the busiest address before others.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ _FOR_A_WHILE = frozenset(
 
 
 class Served(Struct, frozen=True):
-    """What a server serves, and to whom. `credential` is what munge makes of the key, for those who ask it.
+    """What a server serves, and to which nodes. `credential` is what munge makes of the key, for those who ask it.
 
-    `ranks_port`: of torch's store beside it, which lets in whom it is told to; 0: there is none.
+    `ranks_port`: of torch's store beside it, which admits the listed sources; 0: there is none.
     """
 
     memory: MemoryBackend
@@ -142,7 +143,7 @@ class KeyedServer:
             self._loop.call_later(timeouts.KEYED_ADMITS_S, self._admit)
 
     def _admit(self) -> None:
-        """Tell the kernel whom torch's store lets in: of nodes that come together, once for all."""
+        """Set the source filter of torch's store in the kernel: once for all nodes that join together."""
         if self._sources != self._admitted and self.served.ranks_port not in (0, self.port):
             self._admitted = set(self._sources)
             admit_only(self.served.ranks_port, self._admitted)
@@ -153,7 +154,7 @@ class KeyedServer:
         self._members.discard(connection)
 
     def _accept(self) -> None:
-        """Take callers as fast as they come, so that a flood from one address keeps nobody else waiting."""
+        """Accept callers at once, so that a flood from one address keeps no other caller waiting."""
         gate = SourceGate()
         while True:
             try:
@@ -197,7 +198,7 @@ class _Connection(asyncio.Protocol):
         self._session: SealedSession | None = None
         self._transport: Any = None
         self._origin = ""
-        self._waiting: deque[bytes] = deque()  # lines of who does not read the answers
+        self._waiting: deque[bytes] = deque()  # lines of a caller that does not read the answers
         self._is_full = False
         self._end: asyncio.TimerHandle | None = None
 
@@ -222,7 +223,7 @@ class _Connection(asyncio.Protocol):
         self._server.left(self)
 
     def pause_writing(self) -> None:
-        """Take no more calls of who does not read the answers."""
+        """Accept no more calls of a caller that does not read the answers."""
         self._is_full = True
         self._transport.pause_reading()
 
@@ -233,7 +234,7 @@ class _Connection(asyncio.Protocol):
         self._work()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came: an introduction, later sealed calls of the store."""
+        """Handle received data: first an introduction, later sealed calls of the store."""
         try:
             self._waiting.extend(self._lines.feed(data))
         except DecodeError:

@@ -1,6 +1,6 @@
 """A store that remembers digests of what passed through it: to compare them with another process's, and with itself.
 
-What this process wrote once and nobody else may write stays as it is, and what it has read once stays there. Where that
+Keys that only this process may write must not change after it wrote them, nor keys that it has read. Where that
 is not so, another program writes into the store, and what is missing in it says nothing about any node.
 """
 
@@ -70,7 +70,7 @@ class RecordingStore:
         self._inner.close()
 
     def changed(self) -> dict[str, str]:
-        """Look at what this process wrote; return the keys that somebody else changed so far, and what became of them.
+        """Look at what this process wrote; return the keys that another process changed so far, and how.
 
         Of a store that is lost only what was noticed before.
         """

@@ -48,7 +48,7 @@ def admit_only(port: int, sources: Collection[str]) -> bool:
 
 
 def program(sources: Collection[str]) -> list[_Instruction]:
-    """Return the filter: it keeps a packet of these sources, and one that came over the loopback interface.
+    """Return the filter: it accepts packets of these sources, and packets on the loopback interface.
 
     Where all of them are of IPv4, it keeps IPv6 from beyond the link as well: torch prefers it where a name has both.
     """

@@ -23,12 +23,12 @@ LIMIT_BYTES = 4096 + 256  # a message with its HMAC and both challenges
 _NONCE_LETTERS = 32
 _NO_CHALLENGE = b"0" * _NONCE_LETTERS
 _MUNGE = b"munge "
-_MOST_ANSWERED = 3  # times as much as came, to who has proved nothing: RFC 9000, section 8.1, says the same
+_MOST_ANSWERED = 3  # times the bytes received from an unverified sender: as RFC 9000, section 8.1
 _MOST_ROUNDS = 3  # a credential of munge, a challenge, the answer
 
 
 class Received(Struct, frozen=True):
-    """What came: a message of a member, which is answered by `reply`; or None, and what is sent back, if anything."""
+    """A received datagram: a message of a member, answered by `reply`; or None, and the answer for others, if any."""
 
     message: bytes | None
     answer: bytes = b""
@@ -67,7 +67,7 @@ class DatagramSeal:
 
 
 class FirstDatagram:
-    """A message as somebody sends it who has heard nothing yet, so that several may answer."""
+    """A message of a sender that has received nothing yet, so that several nodes may answer."""
 
     def __init__(self, payload: bytes, trust: Trust, job_id: str) -> None:
         self._trust, self._job = trust, job_id.encode()
@@ -88,7 +88,7 @@ class FirstDatagram:
 
 
 def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) -> bytes:
-    """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of somebody else."""
+    """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of another sender."""
     own_nonce, challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode(), _NO_CHALLENGE
     for _ in range(_MOST_ROUNDS):
         if trust.key is None:

@@ -1,4 +1,4 @@
-"""What a process of a run has to tell members from strangers: the key, and a count of what came without it."""
+"""What a process of a run has to tell members from strangers: the key, and a count of messages without it."""
 
 from __future__ import annotations
 

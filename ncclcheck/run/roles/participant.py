@@ -56,10 +56,10 @@ def as_participant(context: Context, prepared: Future[LocalNode], state: RunStat
         return
     state.stores.append(participant.store)
     context = participant.context
-    if not context.launch.is_agent:  # another process of this host came first
+    if not context.launch.is_agent:  # another process of this host joined first
         stay_as_further_rank(with_vouching(participant, path, state), state)
         return
-    # Node 0 gave orders before this node came: it is none of its members, and only the verdict is for it.
+    # Node 0 gave orders before this node joined: it is no member of the run and only gets the verdict.
     is_late = not isinstance(participant.store.get_document(keys.step(0)), Missing)
     if not is_late:
         participant = replace(participant, local=local_node(context, prepared))
@@ -132,7 +132,7 @@ def host_of_first(store: Store) -> str:
 def lost(
     context: Context, prepared: Future[LocalNode], path: MasterPath, how: Lost, first_host: str = ""
 ) -> Snapshot:
-    """Return the same, of a node that had met node 0 and then lost it."""
+    """Return the same for a node that joined node 0 and then lost it."""
     detail = f"node 0 was reached and then no more: {how.why.detail or how.why.missing}"
     seen = alone(context, prepared, replace(path, outcome="lost", detail=detail))
     name = context.launch.hosts[0] if context.launch.hosts else first_host

@@ -122,7 +122,7 @@ class _ReportReader:
         self._environments: dict[str, dict[str, str]] = {}  # of the agents
 
     def read(self, member: Member, data: bytes | None) -> None:
-        """Take what a process reported; None: nothing came."""
+        """Store the report of a process; None: it sent nothing."""
         if data is None:
             if member.launch.is_agent:
                 self._is_silent(member, FACTS_ANSWER_S)

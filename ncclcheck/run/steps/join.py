@@ -1,4 +1,4 @@
-"""Join: every process says hello, and the coordinator knows who takes part and who does not come."""
+"""Join: every process says hello, and the coordinator learns which nodes take part and which do not join."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _lead(session: Session) -> Snapshot:
         return {*joining.knocks(), *joining.given_up()}
 
     deadline = session.deadline.within(joining.timeout_s)
-    in_background(all_checks, "checks")  # importing them takes a while, which nobody has to wait for later
+    in_background(all_checks, "checks")  # importing them takes a while: done now, no later step waits for it
     look = partial(state.reports.look, session.store)
     say = session.context.say
     state.arrivals = gather_hellos(session.store, launch, given_up, deadline, say, meanwhile=look)

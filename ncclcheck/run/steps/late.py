@@ -1,4 +1,4 @@
-"""Late: the last look before the verdict: who came late, which orders were refused, and whether somebody interfered."""
+"""Late: the last look before the verdict: late nodes, refused orders, and signs of interference."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _lead(session: Session) -> Snapshot:
 
 
 def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
-    """Return what the nodes (ticket -> host) refused to do: somebody else than node 0 wrote those orders."""
+    """Return the orders that the nodes (ticket -> host) refused because node 0 did not write them."""
     refused: list[Refused] = []
     host_at = {keys.refused_orders(ticket): host for ticket, host in host_of.items()}
     for key, data in store.get_documents(tuple(host_at)).items():

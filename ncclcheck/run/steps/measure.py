@@ -41,7 +41,9 @@ from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import AFTER_MEASURE_S, ANSWER_OF_EACH_S, SHORT_ANSWER_S, UNTIL_THE_END_S
 
-Found: TypeAlias = tuple[tuple[Probe, ...], tuple[Silent, ...]]  # what was measured, and who did not answer
+Found: TypeAlias = tuple[
+    tuple[Probe, ...], tuple[Silent, ...]
+]  # what was measured, and the nodes that did not answer
 
 
 class MeasureOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
@@ -137,7 +139,7 @@ def _slow_again(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
 
 
 def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
-    """Return what the nodes measured, and those of which no answer came."""
+    """Return what the nodes measured, and the nodes that did not answer."""
     agents, ring = session.state.reached, order.ring
     answer_s = SHORT_ANSWER_S + ANSWER_OF_EACH_S * len(agents)
     timed = replace(session, deadline=session.deadline.within(seconds + answer_s))
@@ -179,7 +181,7 @@ def _follow(participant: Participant, order: MeasureOrder) -> Timed:
 
 
 def _faults(order: MeasureOrder, bounds: Bounds) -> Iterator[str]:
-    if bounds.most_ranks:  # a further rank calls nobody
+    if bounds.most_ranks:  # a further rank probes no peers
         yield from ring_faults(order.ring, order.again, bounds)
 
 

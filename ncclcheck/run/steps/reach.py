@@ -121,14 +121,14 @@ def _follow(participant: Participant, order: ReachOrder) -> Probed:
 
 
 def _peers_of(order: ReachOrder, ticket: int) -> list[Peer]:
-    """Return whom this node has to probe."""
+    """Return the peers that this node has to probe."""
     called = frozenset(order.targets_of.get(str(ticket), ()))
     return [peer for peer in order.peers if peer.ticket in called]
 
 
 def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
-        return  # a further rank calls nobody
+        return  # a further rank probes no peers
     yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     if len(order.peers) > _MOST_PEERS or len({peer.ticket for peer in order.peers}) != len(order.peers):
         yield "peers that are not one each"

@@ -65,7 +65,7 @@ def _follow(_: Participant, order: ResolveOrder) -> Resolved:
 
 def _faults(order: ResolveOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
-        return  # a further rank calls nobody
+        return  # a further rank probes no peers
     yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     announced = bounds.announced(order.ticket)
     if announced is None or order.name not in announced.names or len(order.name) > _LONGEST_NAME:
