@@ -88,10 +88,10 @@ class NcclLog:
 
 def with_log(environment: Mapping[str, str], log: NcclLog) -> dict[str, str]:
     """Return the worker's environment with its log. NCCL_DEBUG=TRACE stays: it includes INFO."""
-    own = log.environment()
+    variables = log.environment()
     if environment.get("NCCL_DEBUG", "").strip().upper() == "TRACE":
-        del own["NCCL_DEBUG"]
-    return {**environment, **own}
+        del variables["NCCL_DEBUG"]
+    return {**environment, **variables}
 
 
 def read_logs(logs: Sequence[NcclLog], host: str) -> Fact[tuple[Process, ...]]:

@@ -226,12 +226,12 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
 def _answers(definition: Check, snapshot: Snapshot) -> list[Answer]:
     if not definition.alike:
         return list(definition.body(snapshot))
-    said = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
-    if all(isinstance(answer, NotKnown) for answer in said) and said == list(not_reported(snapshot)):
-        return said  # nothing of any node that reported
-    is_by_node = definition.by_node and not any(isinstance(answer, NotApplicable) for answer in said)
-    if is_by_node or all(isinstance(answer, NotKnown) and answer.hosts for answer in said):
-        snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(said))
+    answers = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
+    if all(isinstance(answer, NotKnown) for answer in answers) and answers == list(not_reported(snapshot)):
+        return answers  # nothing of any node that reported
+    is_by_node = definition.by_node and not any(isinstance(answer, NotApplicable) for answer in answers)
+    if is_by_node or all(isinstance(answer, NotKnown) and answer.hosts for answer in answers):
+        snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(answers))
     return list(definition.body(snapshot))
 
 

@@ -34,7 +34,7 @@ def places(snapshot: Snapshot) -> dict[str, Place]:
     }
 
 
-def who(snapshot: Snapshot, host: str) -> str:
+def host_text(snapshot: Snapshot, host: str) -> str:
     """Return the host for a sentence, with its address and node rank where its name does not tell which node it is."""
     place = places(snapshot).get(host)
     return host if place is None else f"{host} ({place.shown_address}, node rank {place.node_rank})"

@@ -43,12 +43,12 @@ class Counted(Struct, frozen=True):
         return next(iter(self.launches.values())).nnodes
 
 
-def unplaced(launch: Launch, told: Told) -> Launch:
+def unplaced(launch: Launch, claim: Told) -> Launch:
     """Return the launch of a process that is told no node: one node where all ranks are there, else not known yet."""
     if launch.local_world_size >= launch.world_size:
         return launch
     most = launch.world_size - launch.local_world_size + 1
-    return replace(launch, node_rank=launch.rank, nnodes=most, told=told)
+    return replace(launch, node_rank=launch.rank, nnodes=most, told=claim)
 
 
 def with_place(facts: NodeFacts, launch: Launch) -> NodeFacts:
@@ -69,11 +69,11 @@ def missing_ranks(processes: Collection[LaunchedProcess]) -> set[int]:
     sites = _sites(dict(enumerate(processes)))
     world_size = max((process.launch.world_size for process in processes), default=0)
     missing = set(range(world_size)) - {process.launch.rank for process in processes}
-    own = {rank for site in sites if _agent(site) is not None for rank in _expected(site)}
+    ranks_with_agent = {rank for site in sites if _agent(site) is not None for rank in _expected(site)}
     elsewhere = len(missing) - sum(_shortfall(site) for site in sites if _agent(site) is not None)
     if elsewhere <= 0:
         return set()
-    return missing - own if len(missing - own) == elsewhere else missing
+    return missing - ranks_with_agent if len(missing - ranks_with_agent) == elsewhere else missing
 
 
 def counted(
@@ -101,10 +101,13 @@ def counted(
     return Counted(launches, {number: node for number, (_, node, _) in enumerate(nodes) if node is not None})
 
 
-def _placed(launch: Launch, local_size: int, said: int | None) -> Launch:
+def _placed(launch: Launch, local_size: int, claimed_nodes: int | None) -> Launch:
     contradictions = launch.contradictions
-    if said not in (None, launch.nnodes):
-        values = {"--nnodes": str(said), f"{launch.source} (hosts of its processes)": str(launch.nnodes)}
+    if claimed_nodes not in (None, launch.nnodes):
+        values = {
+            "--nnodes": str(claimed_nodes),
+            f"{launch.source} (hosts of its processes)": str(launch.nnodes),
+        }
         contradictions = (*contradictions, Contradiction("nnodes", values))
     return replace(
         launch,

@@ -47,14 +47,14 @@ def binds_cpus(source: str) -> bool:
     return any(launcher.binds_cpus for launcher in all_launchers() if launcher.name == source)
 
 
-def tells_a_place(name: str) -> bool:
+def is_place_variable(name: str) -> bool:
     """Return whether a launcher tells its processes their place by this variable. Facts keep it."""
     return _matches(name, *_patterns("variables"))
 
 
 def is_set_by_a_launcher(name: str) -> bool:
     """Return whether a launcher sets this variable, so that its value may differ between nodes."""
-    return tells_a_place(name) or name.startswith(_owned_prefixes())
+    return is_place_variable(name) or name.startswith(_owned_prefixes())
 
 
 def differs_by_rank(name: str) -> bool:

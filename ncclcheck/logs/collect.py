@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from ncclcheck.logs.lines.last_words import LastWords
 from ncclcheck.logs.lines.loggers import lines_of_record
+from ncclcheck.logs.lines.origin import resolve
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
 from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
 from ncclcheck.logs.lines.raw import Raw
-from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
 from ncclcheck.logs.lines.speakers import Speakers
 from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds

@@ -44,13 +44,13 @@ def rank_times(
     long it waited for the core is apart, since ranks that share a node also wait for each other. That is the median
     over the parts, because whom the kernel lets wait changes every few milliseconds.
 
-    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/isolation.py` is for
+    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/parts_alone.py` is for
     that); a difference of a few tens of microseconds may be the algorithm's own staggered exit.
     """
     slowest = slowest_us([rank.durations_us for rank in samples])
     times = []
     for number, rank in enumerate(samples):
-        behind = (most - own for most, own in zip(slowest, rank.durations_us, strict=True))
+        behind = (most - duration for most, duration in zip(slowest, rank.durations_us, strict=True))
         entered_late = median(behind) if together else 0.0
         stalled = sum(part.stalled_us for part in rank.parts) / len(slowest)
         waited = [part.waited_us / part.iterations for part in rank.parts if part.iterations]

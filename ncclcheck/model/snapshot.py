@@ -207,6 +207,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     segments: Fact[int] = NOT_COUNTED  # packets with data that were sent
     # packets that were sent again (TCP_INFO); for a loss probe only those that were lost
     resent: Fact[int] = NOT_COUNTED
+    # the quickest round trip that the kernel saw (TCP_INFO): no busy core makes it late; of a latency probe only
+    kernel_us: Fact[float] = Missing("absent", "of interest for a latency only")
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
@@ -360,9 +362,9 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
         A node that did not meet the others sees only itself, but its launcher told it how many there are.
         """
-        said = [launch.nnodes for launch in self.claims]
-        said += [launch.nnodes for _, launch in self.known("launch")]
-        return max([self.nnodes, *said])
+        claimed_sizes = [launch.nnodes for launch in self.claims]
+        claimed_sizes += [launch.nnodes for _, launch in self.known("launch")]
+        return max([self.nnodes, *claimed_sizes])
 
 
 @lru_cache(maxsize=64)
@@ -374,6 +376,6 @@ def _by_section(
     pairs = zip(nodes.value, values, strict=True)
     if Missing not in set(map(type, values)):
         return tuple(pairs), ()
-    told = list(pairs)
-    known = tuple([(node, value) for node, value in told if not isinstance(value, Missing)])
-    return known, tuple([(node, value) for node, value in told if isinstance(value, Missing)])
+    all_pairs = list(pairs)
+    known = tuple([(node, value) for node, value in all_pairs if not isinstance(value, Missing)])
+    return known, tuple([(node, value) for node, value in all_pairs if isinstance(value, Missing)])

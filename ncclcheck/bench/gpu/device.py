@@ -17,7 +17,7 @@ from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
 from ncclcheck.bench.gpu.gpu_timer import Call as Call
 from ncclcheck.bench.gpu.gpu_timer import Calls as Calls
 from ncclcheck.bench.gpu.gpu_timer import Conditions, GpuTimer, captured
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.model.bench import Backend
 
 if TYPE_CHECKING:

@@ -77,14 +77,14 @@ class HealthWatch:
         """Return what was seen since the last look, at once. From the first one on, clock and heat are read as well."""
         with self._lock:
             seen, self._sample = self._sample, _Sample(links=self._sample.links, replays=self._sample.replays)
-            told, self._told = self._told, seen
+            before, self._told = self._told, seen
             self._is_looked_at = True
         return GpuLook(
             tuple(slowdown_words(seen.mask)),
             seen.clock_mhz,
             seen.temperature_c,
-            _more(told.links, seen.links),
-            _more(told.replays, seen.replays),
+            _more(before.links, seen.links),
+            _more(before.replays, seen.replays),
         )
 
     def _note(self, nvml: Any, handle: Any, mask: Fact[int]) -> None:

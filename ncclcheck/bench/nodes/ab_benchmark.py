@@ -90,8 +90,11 @@ class WorkerSet:
         return self._store.lost
 
     def _is_accident(self, failures: Sequence[RankFailure]) -> bool:
-        own = {state.rank for state in self.watch.states() if state.error_kind == "own"}
-        return any(failure.state not in _OF_THE_NETWORK or failure.rank in own for failure in failures)
+        ranks_with_own_error = {state.rank for state in self.watch.states() if state.error_kind == "own"}
+        return any(
+            failure.state not in _OF_THE_NETWORK or failure.rank in ranks_with_own_error
+            for failure in failures
+        )
 
 
 class AbBenchmark:

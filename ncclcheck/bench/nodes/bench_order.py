@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.bench.footprint import ELEMENT_BYTES
-from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
 from ncclcheck.measure.mesh.mesh_plan import mesh_plan_faults
-from ncclcheck.measure.soak.plan import soak_faults
+from ncclcheck.measure.soak.soak_limits import soak_faults
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.timeouts import LONGEST_OPTION_S
 

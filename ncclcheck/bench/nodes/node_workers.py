@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
+from ncclcheck.bench.culprits import RankState, place
 from ncclcheck.bench.footprint import memory_needed, shortage
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import HangWatch
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys

@@ -41,7 +41,7 @@ def refuse_folder(request: SoakRequest | None) -> None:
 
 def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> Fact[BenchPlan]:
     """Return the plan of a benchmark with the soak in it; Missing where the folder does not allow it."""
-    own = SoakPlan(
+    planned = SoakPlan(
         request.duration_s,  # where --timeout is over before, the watch says so
         request.every_s or SOAK_BLOCK_S,
         request.drop or USUAL_DROP,
@@ -52,7 +52,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
     if not request.resumes:
         if has_series(request.folder) is True:
             return Missing("error", f"{request.folder} holds a series already: --resume continues it")
-        return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=own)
+        return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=planned)
     judge = lines_in(request.folder)
     if isinstance(judge, Missing):
         return judge
@@ -71,14 +71,14 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
         why = f"the series in {request.folder} is of {what}, and this run asks for {asked}"
         return Missing("error", f"{why}: leave --size and --ops out, or begin a new series")
     earlier = start.plan
-    own = replace(
-        own,
+    planned = replace(
+        planned,
         every_s=request.every_s or earlier.every_s,
         drop=request.drop or earlier.drop,
         duty=request.duty or earlier.duty,
         first=judge.next_number,
     )
-    return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=own)
+    return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=planned)
 
 
 def _of(before: Mapping[str, int], now: Mapping[str, int]) -> str:

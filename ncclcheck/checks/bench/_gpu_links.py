@@ -77,9 +77,9 @@ def _inside(node: Node, bench: BenchResult) -> Term | None:
     facts = node.facts
     if isinstance(facts.gpus, Missing) or not facts.gpus:
         return None
-    told = [gpu_of(process, facts) for process in processes_of(bench, node.host)]
-    used = tuple({gpu.index: gpu for gpu in told if gpu is not None}.values())
-    is_told = bool(told) and None not in told
+    gpus_used = [gpu_of(process, facts) for process in processes_of(bench, node.host)]
+    used = tuple({gpu.index: gpu for gpu in gpus_used if gpu is not None}.values())
+    is_told = bool(gpus_used) and None not in gpus_used
     gpus = used if is_told and len(used) > 1 else facts.gpus
     how = joined(gpus, facts)
     if how == "none":

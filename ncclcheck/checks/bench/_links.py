@@ -224,8 +224,8 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     if isinstance(rdma, Missing):
         return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
     known = {f"{port.device}:{port.port}" for port in rdma.ports}
-    told = {device.partition("/")[0] for process in processes for device in process.devices}
-    named = {data_direct.plain(name, known) for name in told} or _predicted(node.facts)
+    devices = {device.partition("/")[0] for process in processes for device in process.devices}
+    named = {data_direct.plain(name, known) for name in devices} or _predicted(node.facts)
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
@@ -236,7 +236,7 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
         if isinstance(port.rate_gbps, Missing):
             return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
         cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
-    by_itself = [port for port in ports if f"{port.device}:{port.port}" in told or not told]
+    by_itself = [port for port in ports if f"{port.device}:{port.port}" in devices or not devices]
     slots = _slots(node.facts, by_itself)  # of others the data takes the path of another PCI function
     rate_of = {card: min(rate, slots.get(card, rate)) for card, rate in cards.items()}
     rates = [rate for card, rate in rate_of.items() if not carrying_cards or card in carrying_cards]

@@ -176,7 +176,7 @@ def _observed(path: MasterPath) -> str:
     return f"{path.outcome}{detail}{tries}"
 
 
-def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
+def suspect_text(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
     """Whom to suspect: the master, if nobody came through, or the way of those few, if others did."""
     through = hosts_of(tuple(sighting for sighting in saw(snapshot, "answered") if sighting.node_rank != 0))
     if through:

@@ -25,7 +25,7 @@ from ncclcheck.checks.logs._works import (
 )
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
-from ncclcheck.logs.patterns.words import is_foreign, sounds_like_work
+from ncclcheck.logs.patterns.work_words import is_foreign, sounds_like_work
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
@@ -60,7 +60,7 @@ def doubts(log: Log) -> Doubt | None:
             for why, lines in (
                 ("a person looked at the machine, so there was a question", _looked_at(log)),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
-                ("after the last line of work comes one that does not sound like work", _unheard(log)),
+                ("after the last line of work comes one that does not sound like work", _unread_lines(log)),
                 (
                     "an earlier command hung at the start of NCCL until somebody stopped it",
                     _stopped_at_start(log),
@@ -116,7 +116,7 @@ def _slower_than_asked(log: Log) -> tuple[Event, ...]:
     return remarks(log, "rdma-wanted")
 
 
-def _unheard(log: Log) -> tuple[Event, ...]:
+def _unread_lines(log: Log) -> tuple[Event, ...]:
     """Return the new lines after the last work that may tell of trouble, where only work speaks for the job."""
     if _ended_well(log):
         return ()

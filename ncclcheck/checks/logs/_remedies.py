@@ -35,9 +35,11 @@ FOLLOWS = (
 
 def remedies(log: Log, slug: str) -> tuple[Remark, ...]:
     """Return the lines that say that a setting helped against the cause, in a log with trouble."""
-    told = remarks(log, "remedy")
-    if not told or not troubles(log):
+    found = remarks(log, "remedy")
+    if not found or not troubles(log):
         return ()
     return tuple(
-        remark for remark in told if any(cause == slug and sign.search(remark.text) for sign, cause in _HELPS)
+        remark
+        for remark in found
+        if any(cause == slug and sign.search(remark.text) for sign, cause in _HELPS)
     )

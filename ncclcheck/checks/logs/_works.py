@@ -218,9 +218,9 @@ def _first_attempts(log: Log) -> dict[str, int]:
 @once_per_subject
 def successes(log: Log) -> tuple[Remark, ...]:
     """Return the words of a launcher or scheduler that the job succeeded, in the order of the log."""
-    told = (*remarks(log, "succeeded"), *rows_of_success(log))
+    found = (*remarks(log, "succeeded"), *rows_of_success(log))
     order = {id(event): number for number, event in enumerate(log.events)}
-    return tuple(sorted(told, key=lambda remark: order[id(remark)]))
+    return tuple(sorted(found, key=lambda remark: order[id(remark)]))
 
 
 @once_per_subject

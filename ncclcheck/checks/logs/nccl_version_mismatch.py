@@ -49,11 +49,11 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     NCCL bootstrap.cc (`Message truncated`, since 2.23 `Mismatched NCCL version detected`) and its version
     banner.
     """
-    told = remarks(log, "nccl-version")
+    reports = remarks(log, "nccl-version")
     truncated = [remark for remark in remarks(log, "bootstrap-truncated") if "peer" not in remark.text]
     versions = versions_of_hosts(log)
     differ = any(len(of_run) > 1 for of_run in _versions_of_runs(log).values())
-    if told or (differ and troubles(log)):
+    if reports or (differ and troubles(log)):
         counts: dict[str, int] = {}
         for of_host in versions.values():
             for version in of_host:
@@ -62,9 +62,9 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The NCCL versions of the ranks differ"
             + (f" ({', '.join(sorted(counts))})." if len(counts) > 1 else "."),
-            [*told, *truncated, *remarks(log, "nccl-banner")],
-            confidence="certain" if told or truncated else "likely",
-            at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
+            [*reports, *truncated, *remarks(log, "nccl-banner")],
+            confidence="certain" if reports or truncated else "likely",
+            at=(reports or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
         )
     elif signs := _unfit_messages_of_two_versions(log):

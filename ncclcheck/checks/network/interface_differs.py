@@ -81,13 +81,13 @@ def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> 
         if home.get(probe.from_host) is not None and home.get(probe.from_host) != home.get(probe.to_host)
     ]
     blocked = [probe for probe in crossing if probe.outcome in (*BLOCKED, "answer-lost", "wrong-peer")]
-    untold = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
+    unknown = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
         yield _finding("error", what, comparison, f"the nodes cannot connect ({pair}: {blocked[0].outcome})")
-    elif len(untold) < len(crossing):
+    elif len(unknown) < len(crossing):
         yield _finding("info", what, comparison, _ALL_THE_SAME[what])
-        for probe in untold:
+        for probe in unknown:
             yield NotKnown(f"the connection to {probe.to_host}: {probe.outcome}", (probe.from_host,))
     else:
         yield _finding("warning", what, comparison, "whether the nodes can connect was not tested")

@@ -67,7 +67,7 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("NCCL is told not to use RDMA")
     having = [node for node in nodes if node.rdma.ports]
     for surveyed_node in having:
-        yield from _untold(surveyed_node)
+        yield from _unknown(surveyed_node)
     yield from _without_any(
         [surveyed_node for surveyed_node in having if surveyed_node.rdma.device_files == ()]
     )
@@ -81,7 +81,7 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _untold(node: Surveyed) -> Iterator[NotKnown]:
+def _unknown(node: Surveyed) -> Iterator[NotKnown]:
     rdma = node.rdma
     if isinstance(rdma.device_files, Missing):
         yield NotKnown(f"{_FOLDER}: {rdma.device_files}", (node.host,))

@@ -124,12 +124,12 @@ def _elsewhere(like: Sequence[tuple[str, RdmaPort]], host: str, port: RdmaPort) 
 
 
 def _may_be_alike(port: RdmaPort, rdma_port: RdmaPort) -> bool:
-    told = (
+    pairs = (
         (port.board_id, rdma_port.board_id),
         (port.hca_type, rdma_port.hca_type),
         (port.link_layer, rdma_port.link_layer),
     )
-    return all(left == right for left, right in told if isinstance(left, str) and isinstance(right, str))
+    return all(left == right for left, right in pairs if isinstance(left, str) and isinstance(right, str))
 
 
 def _judged(node: Surveyed, port: RdmaPort, others: Mapping[str, str]) -> _Down:

@@ -180,9 +180,9 @@ def _of_others(least: Severity, others: Sequence[NcclLibrary]) -> Severity:
 def _with(text: str, others: Sequence[NcclLibrary]) -> str:
     if not others:
         return text
-    ways = "; ".join(f"{library.origin} gives {library.version}" for library in others)
+    others_text = "; ".join(f"{library.origin} gives {library.version}" for library in others)
     return (
-        f"{text}, and another version is in the search path: {ways}. The environment decides "
+        f"{text}, and another version is in the search path: {others_text}. The environment decides "
         "which one a program loads"
     )
 

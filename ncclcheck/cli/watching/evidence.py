@@ -29,17 +29,17 @@ def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mappin
         return []
     place = folder / f"look-{number}"
     place.mkdir(parents=True, exist_ok=True)
-    kept = []
+    files = []
     for rank in ranks:
         name = f"pid-{rank.pid}" if rank.rank is None else f"rank-{rank.rank}"
         if rank.pid in stacks:
             (place / f"{name}.stacks.json").write_bytes(stacks[rank.pid])
-            kept.append(str(place / f"{name}.stacks.json"))
+            files.append(str(place / f"{name}.stacks.json"))
         seen = within(WATCH_READ_S, kernel_view, rank.pid)
         if isinstance(seen, str) and seen:
             (place / f"{name}.proc.txt").write_text(seen, errors="backslashreplace")
-            kept.append(str(place / f"{name}.proc.txt"))
-    return kept
+            files.append(str(place / f"{name}.proc.txt"))
+    return files
 
 
 def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[str]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ncclcheck.cli.watching.lead import BEAT_BYTES, LeadPlan, WatchCoordinator
+from ncclcheck.cli.watching.watch_coordinator import BEAT_BYTES, LeadPlan, WatchCoordinator
 from ncclcheck.exchange.one_way import Listener
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store

@@ -55,18 +55,18 @@ def _load(nvml: Any, index: int) -> dict[str, Any]:
     except nvml.NVMLError:
         return {}
     return {
-        "memory_percent": _told(nvml, lambda: int(nvml.nvmlDeviceGetUtilizationRates(gpu).memory)),
-        "power_mw": _told(nvml, lambda: int(nvml.nvmlDeviceGetPowerUsage(gpu))),
-        "power_limit_mw": _told(nvml, lambda: int(nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))),
+        "memory_percent": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetUtilizationRates(gpu).memory)),
+        "power_mw": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetPowerUsage(gpu))),
+        "power_limit_mw": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))),
         "pids": next((pids for name in _READERS if (pids := _pids(nvml, name, gpu)) is not None), None),
     }
 
 
 def _pids(nvml: Any, name: str, gpu: Any) -> Any:
-    return _told(nvml, lambda: [int(process.pid) for process in getattr(nvml, name)(gpu)])
+    return _value_or_none(nvml, lambda: [int(process.pid) for process in getattr(nvml, name)(gpu)])
 
 
-def _told(nvml: Any, read: Callable[[], Any]) -> Any:
+def _value_or_none(nvml: Any, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (nvml.NVMLError, AttributeError):  # an old driver, or an old nvidia-ml-py

@@ -71,10 +71,12 @@ def _plain(name: str, file: str) -> Fact[int]:
 def _counts(number_in: Callable[[str], Fact[int]], shown: str, zeros: bool) -> Fact[dict[str, Fact[int]]]:
     files = {_CARRIER: _CARRIER, **{name: f"statistics/{name}" for name in _STATISTICS}}
     counts = {name: number_in(file) for name, file in files.items()}
-    there = {name: count for name, count in counts.items() if not _is_absent(count)}
+    all_counts = {name: count for name, count in counts.items() if not _is_absent(count)}
     # Most count nothing, and there may be hundreds of interfaces: what is not there counts 0.
-    told = {name: count for name, count in there.items() if zeros or count != 0 or name == _CARRIER}
-    return told if there else Missing("absent", f"{shown}: no counters")
+    reported_counts = {
+        name: count for name, count in all_counts.items() if zeros or count != 0 or name == _CARRIER
+    }
+    return reported_counts if all_counts else Missing("absent", f"{shown}: no counters")
 
 
 def _is_absent(count: Fact[int]) -> bool:

@@ -61,14 +61,17 @@ def load(
         return Loaded()
     # A preloaded NCCL would answer in the place of the one that is asked.
     environment = {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
-    wanted = {
+    request = {
         "libraries": list(libraries),
         "plugins": [list(group) for group in plugins],
         "first_folders": list(first_folders),
         "end": time.monotonic() + deadline_s - min(timeouts.LOADING_DYING_S, deadline_s / 2),
     }
     result = run_python_child(
-        "ncclcheck.facts.software.loading_child", [json.dumps(wanted)], deadline_s=deadline_s, env=environment
+        "ncclcheck.facts.software.loading_child",
+        [json.dumps(request)],
+        deadline_s=deadline_s,
+        env=environment,
     )
     if not isinstance(result, Missing):
         try:

@@ -24,13 +24,13 @@ _NOT_THERE = ": cannot open shared object file: No such file or directory"
 
 def main() -> None:
     """Print one JSON object: the versions of the libraries and the results of the plug-in groups, in order."""
-    wanted = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[1])
     tasks: list[Callable[[], object]] = [
-        *(partial(_version, path) for path in wanted["libraries"]),
-        *(partial(_plugins, files, wanted["first_folders"]) for files in wanted["plugins"]),
+        *(partial(_version, path) for path in request["libraries"]),
+        *(partial(_plugins, files, request["first_folders"]) for files in request["plugins"]),
     ]
-    answers = _results([_start(task) for task in tasks], wanted["end"])
-    count = len(wanted["libraries"])
+    answers = _results([_start(task) for task in tasks], request["end"])
+    count = len(request["libraries"])
     json.dump({"versions": answers[:count], "plugins": answers[count:]}, sys.stdout)
     sys.stdout.flush()
 

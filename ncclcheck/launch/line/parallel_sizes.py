@@ -44,19 +44,19 @@ def parallel_sizes(words: Sequence[str], of_file: Mapping[str, str] | None = Non
     Missing where they say that there are some, and not how many. `of_file`: what the file of `titan_file` sets, by
     `--section.name`; the arguments win.
     """
-    given = _values(words)
-    if _MEGATRON_FILE in given:
-        return _not_read(f"{_MEGATRON_FILE} {given[_MEGATRON_FILE]}, which is not read")
+    option_values = _values(words)
+    if _MEGATRON_FILE in option_values:
+        return _not_read(f"{_MEGATRON_FILE} {option_values[_MEGATRON_FILE]}, which is not read")
     try:
-        return _megatron(given, words) or _titan({**(of_file or {}), **given})
+        return _megatron(option_values, words) or _titan({**(of_file or {}), **option_values})
     except _NoSizeError as error:
         return _not_read(f"{error}, which is no number of ranks")
 
 
 def titan_file(words: Sequence[str]) -> str | None:
     """Return the file from which torchtitan reads what its arguments do not say; None without one."""
-    given = _values(words)
-    return next((given[name] for name in _TITAN_FILE if name in given), None)
+    option_values = _values(words)
+    return next((option_values[name] for name in _TITAN_FILE if name in option_values), None)
 
 
 def _not_read(what: str) -> Missing:
@@ -73,52 +73,52 @@ def _values(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _number(given: Mapping[str, str], *names: str) -> int:
+def _number(option_values: Mapping[str, str], *names: str) -> int:
     """Return the first of these sizes that is given, else 1. Raises _NoSizeError."""
-    name = next((name for name in names if name in given), None)
+    name = next((name for name in names if name in option_values), None)
     if name is None:
         return 1
-    text = given[name]
+    text = option_values[name]
     if not (text.isascii() and text.isdigit() and 0 < int(text[:9]) <= _MOST):
         raise _NoSizeError(f"{name} {text!r}")
     return int(text[:9])
 
 
-def _megatron(given: Mapping[str, str], words: Sequence[str]) -> Mesh | None:
+def _megatron(option_values: Mapping[str, str], words: Sequence[str]) -> Mesh | None:
     """Read Megatron-LM's arguments (megatron/training/arguments.py); its order is tp-cp-ep-dp-pp.
 
     With --use-tp-pp-dp-mapping it is tp-cp-ep-pp-dp. Of Megatron-DeepSpeed the data is inside the pipeline, and the
     model inside the data (deepspeed/runtime/pipe/topology.py, PipeModelDataParallelTopology), which is the same order.
     """
-    if not any(name in given for name in _MEGATRON):
+    if not any(name in option_values for name in _MEGATRON):
         return None
     sizes = [
-        MeshDimension("pp", 1 if given.get(_OLD_PP) == "0" else _number(given, _PP, _OLD_PP)),
+        MeshDimension("pp", 1 if option_values.get(_OLD_PP) == "0" else _number(option_values, _PP, _OLD_PP)),
         MeshDimension("dp", 0),
-        MeshDimension("cp", _number(given, "--context-parallel-size")),
-        MeshDimension("tp", _number(given, _TP, _OLD_TP)),
+        MeshDimension("cp", _number(option_values, "--context-parallel-size")),
+        MeshDimension("tp", _number(option_values, _TP, _OLD_TP)),
     ]
     if "--use-tp-pp-dp-mapping" in words:
         sizes[0], sizes[1] = sizes[1], sizes[0]
-    expert = _number(given, "--expert-model-parallel-size")
-    tensor = _number(given, "--expert-tensor-parallel-size", _TP, _OLD_TP)
+    expert = _number(option_values, "--expert-model-parallel-size")
+    tensor = _number(option_values, "--expert-tensor-parallel-size", _TP, _OLD_TP)
     overlaid = (MeshDimension("ep", expert, ("dp", "cp", "tp")),) if expert > 1 and tensor == 1 else ()
     source = "Megatron-DeepSpeed's arguments" if "--deepspeed" in words else "Megatron-LM's arguments"
     return Mesh(tuple(sizes), overlaid, source)
 
 
 def _titan(words: Mapping[str, str]) -> Mesh | None:
-    given = {
+    option_values = {
         name.replace("-", "_").replace("__", "--", 1): value for name, value in words.items()
     }  # tyro takes both
 
     def size(name: str) -> int:
-        return _number(given, *(f"--{section}.{name}" for section in TITAN_SECTIONS))
+        return _number(option_values, *(f"--{section}.{name}" for section in TITAN_SECTIONS))
 
     names = [f"--{section}.{name}" for section in TITAN_SECTIONS for name in _TITAN]
-    if not any(name in given for name in names):
+    if not any(name in option_values for name in names):
         return None
-    shard = [given.get(f"--{section}.data_parallel_shard_degree", "") for section in TITAN_SECTIONS]
+    shard = [option_values.get(f"--{section}.data_parallel_shard_degree", "") for section in TITAN_SECTIONS]
     dimensions = tuple(
         MeshDimension(
             name, 0 if name == "dp_shard" and not any(text.isdigit() for text in shard) else size(option)

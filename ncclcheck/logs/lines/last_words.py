@@ -37,12 +37,12 @@ class LastWords:
     def end(self, file: str, work: int) -> Iterator[Remark]:
         """Yield what the file said after its last line of work, and forget it."""
         prompt = self._last if is_prompt(self._last[1]) else _NONE
-        told = (
+        lines_by_topic = (
             *(("new-words", line) for line in self._new),
             ("tracker-words", self._of_tracker),
             ("at-prompt", prompt),
         )
-        for topic, (number, line) in told:
+        for topic, (number, line) in lines_by_topic:
             if number > work:
                 text = parse_prefix(line[:_LONGEST].decode("utf-8", "replace")).message
                 yield Remark(LogPosition(file, number), text, topic)

@@ -137,9 +137,11 @@ class Notes:
             ):  # NCCL 2.2 lists all, the first is the one
                 self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
-            told = [_ports(match[0]) for match in _NETWORK_DEVICE.finditer(message[:4096])]
-            self.devices = tuple(port for ports in told for port in ports)
-            self.network_devices = tuple(told) if len(self.devices) > len(told) else ()
+            ports_by_network = [_ports(match[0]) for match in _NETWORK_DEVICE.finditer(message[:4096])]
+            self.devices = tuple(port for ports in ports_by_network for port in ports)
+            self.network_devices = (
+                tuple(ports_by_network) if len(self.devices) > len(ports_by_network) else ()
+            )
         elif "NET/Socket" in message and "Using [" in message:
             self.sockets = tuple(
                 f"{match['name']}:{match['address']}" for match in _SOCKETS.finditer(message[:4096])

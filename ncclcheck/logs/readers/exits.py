@@ -100,8 +100,8 @@ def read(text: str) -> Iterator[Ended]:
 def _plainly_ended(text: str) -> Iterator[Ended]:
     """Yield what a shell, pdsh or nccl-tests tells about an end."""
     if match := _PDSH.search(text) or _TEST_FAILED.search(text):
-        told = match.groupdict()
-        yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
+        groups = match.groupdict()
+        yield Ended(code=_signed(int(groups.get("code", 1))), host=groups.get("speaker") or groups["host"])
     elif match := _RUNS_ON.search(text):
         yield Ended(rank=int(match["rank"]), host=match["host"], pid=0)
     elif match := _MPI_ABORT.search(text):

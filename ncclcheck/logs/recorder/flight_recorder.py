@@ -158,19 +158,19 @@ def _converted(plain: object) -> _Whole:
         plain = {"entries": plain}
     if not isinstance(plain, dict):
         raise DecodeError("a pickle that is no flight recorder dump")
-    wanted = {name: plain[name] for name in _Whole.__struct_fields__ if name in plain}
-    entries = wanted.get("entries")
+    fields = {name: plain[name] for name in _Whole.__struct_fields__ if name in plain}
+    entries = fields.get("entries")
     if isinstance(entries, list):
         if len(entries) > MOST_ENTRIES:
             raise DecodeError(f"a flight recorder dump of more than {MOST_ENTRIES} entries")
-        wanted["entries"] = [
+        fields["entries"] = [
             {name: entry[name] for name in _Entry.__struct_fields__ if name in entry}
             if isinstance(entry, dict)
             else entry
             for entry in entries
         ]
-    _count(wanted, MOST_NODES, MOST_DEPTH)
-    return msgspec.convert(wanted, _Whole, strict=False)
+    _count(fields, MOST_NODES, MOST_DEPTH)
+    return msgspec.convert(fields, _Whole, strict=False)
 
 
 def _count(value: object, left: int, depth: int) -> int:
@@ -234,11 +234,11 @@ def rank_in_name(file: str) -> int | None:
 
 def _group_of(entry: _Entry) -> tuple[str, str]:
     """Name and description of the group: a pair since torch 2.4, a name in 2.3, only a number in 2.2."""
-    given = entry.process_group
-    if isinstance(given, list | tuple) and given:
-        description = given[1] if len(given) > 1 else ""
-        return str(given[0])[:LONGEST_TEXT], str(description)[:LONGEST_TEXT]
-    name = given if isinstance(given, str) else entry.pg_name
+    group = entry.process_group
+    if isinstance(group, list | tuple) and group:
+        description = group[1] if len(group) > 1 else ""
+        return str(group[0])[:LONGEST_TEXT], str(description)[:LONGEST_TEXT]
+    name = group if isinstance(group, str) else entry.pg_name
     return (str(entry.pg_id) if name is None else name)[:LONGEST_TEXT], ""
 
 

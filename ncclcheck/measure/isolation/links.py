@@ -41,7 +41,7 @@ class BadPair(Struct, frozen=True):
 
 def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
     """Return all such pairs. One bad test of each is more likely a disturbance."""
-    tests = [test for test in standing.told_by(tests) if are_sound(test.pair, standing)]
+    tests = [test for test in standing.informative(tests) if are_sound(test.pair, standing)]
     times: dict[Pair, int] = {}
     for test in tests:
         if standing.is_bad(test):

@@ -121,10 +121,10 @@ def scale_of(
     spread = max(floor, noise or 0.0)
     for _ in range(_MOST_PASSES):
         limit = middle * (1 - max(effect / 2, TRIM_SPREADS * spread))
-        kept = [value for value in ordered if value >= limit]
-        before, middle = middle, median(kept)
-        seen = MAD_TO_SIGMA * median(abs(value / middle - 1) for value in kept) if noise is None else noise
-        spread = max(floor, _with_usual(seen, len(kept)))
+        within = [value for value in ordered if value >= limit]
+        before, middle = middle, median(within)
+        seen = MAD_TO_SIGMA * median(abs(value / middle - 1) for value in within) if noise is None else noise
+        spread = max(floor, _with_usual(seen, len(within)))
         if middle == before:
             break
     return _scale(middle, spread, effect)
@@ -186,8 +186,8 @@ def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
     if len(both) < LEAST_BOTH_WAYS:
         return None
     differences = [
-        abs(math.log(max(rates[0], 1e-12) / max(rates[1], 1e-12))) * math.sqrt(own / transfers)
-        for rates, own in both
+        abs(math.log(max(rates[0], 1e-12) / max(rates[1], 1e-12))) * math.sqrt(transfers_of_test / transfers)
+        for rates, transfers_of_test in both
     ]
     return MAD_TO_SIGMA * median(differences) / math.sqrt(2)
 
@@ -199,13 +199,13 @@ def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
     values the median of variances is below the mean: a chi-squared distribution is not symmetric (Wilson and Hilferty,
     1931).
     """
-    ways = [
+    spreads = [
         (rate, deviation**2 / (1 - 2 / (9 * (test.transfers - 1))) ** 3)
         for test in tests
         for rate, deviation in zip(test.rates_gbit_s or (), test.deviations, strict=False)
         if deviation and test.transfers > 1
     ]
-    fastest = sorted(ways, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(ways) * FASTEST))]
+    fastest = sorted(spreads, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(spreads) * FASTEST))]
     return (
         OF_THE_MEAN * math.sqrt(median(variance for _, variance in fastest) / transfers) if fastest else None
     )

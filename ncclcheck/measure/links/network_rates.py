@@ -174,3 +174,9 @@ def least_us(probe: Probe) -> float:
     """Return the quickest round trip of a latency probe that succeeded; its median where that is not known."""
     least = probe.measured.least if probe.measured else None
     return (probe.value or 0.0) if least is None else least
+
+
+def network_us(probe: Probe) -> float:
+    """Return the quickest round trip of the network alone, as the kernel saw it; else that of the processes."""
+    kernel_us = probe.measured.kernel_us if probe.measured else None
+    return min(kernel_us, least_us(probe)) if isinstance(kernel_us, float) else least_us(probe)

@@ -56,7 +56,7 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         (end.median, f"{'from' if end.end == 'sender' else 'to'} {end.host}", end.usual, end.pairs)
         for end in slow.ends
     ]
-    ways = [
+    pair_parts = [
         (
             slow_pair.value,
             f"from {slow_pair.pair[0]} to {slow_pair.pair[1]}",
@@ -65,7 +65,7 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         )
         for slow_pair in slow.pairs
     ]
-    _, where, usual, pairs = min((*ends, *ways))
+    _, where, usual, pairs = min((*ends, *pair_parts))
     return SlowestPart(
         where, summed_up([(probe, probe.value or 0.0) for pair in pairs for probe in found[pair]]), usual
     )

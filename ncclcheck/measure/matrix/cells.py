@@ -48,7 +48,7 @@ def is_few(members: Collection[int]) -> bool:
     return len(members) <= FEW_NODES
 
 
-def path_rates(tests: Sequence[PairTest]) -> Mapping[Pair, list[float | None]]:
+def rates_by_path(tests: Sequence[PairTest]) -> Mapping[Pair, list[float | None]]:
     """Return the rates of each path, from one node to another; None where a test did not finish."""
     paths: defaultdict[Pair, list[float | None]] = defaultdict(list)
     for test in tests:
@@ -79,13 +79,13 @@ def cell_scale(tests: Sequence[PairTest]) -> CellScale | None:
         return None
     spread = max(LEAST_SPREAD, noise_between(tests, min(test.transfers for test in tests)) or 0.0)
     if is_few({end for test in tests for end in test.pair}):
-        logs = ([math.log(rate) for rate in own if rate] for own in path_rates(tests).values())
+        logs = ([math.log(rate) for rate in own if rate] for own in rates_by_path(tests).values())
         spread = max(spread, spread_of_repeats(logs))
     window = max(LEAST_GAP, GAP_SPREADS * spread)
     middle = rates[max(0, len(rates) - max(TOP_VALUES, len(rates) // TOP_SHARE))]
     for _ in range(_PASSES):
-        kept = [rate for rate in rates if abs(rate / middle - 1) <= window]
-        before, middle = middle, median(kept)
+        within = [rate for rate in rates if abs(rate / middle - 1) <= window]
+        before, middle = middle, median(within)
         if middle == before:
             break
     return CellScale(middle, spread)

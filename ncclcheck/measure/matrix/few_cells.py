@@ -14,7 +14,7 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, middle_mean
-from ncclcheck.measure.matrix.cells import LEAST_GAP, path_rates, spread_of_repeats
+from ncclcheck.measure.matrix.cells import LEAST_GAP, rates_by_path, spread_of_repeats
 from ncclcheck.measure.matrix.leaves import Leaves
 from ncclcheck.measure.matrix.tournament import tournament_round, tournament_rounds
 
@@ -64,7 +64,7 @@ def turn_again(order: Sequence[int], levels: Mapping[Pair, Level | None], rounds
 def levels_of(tests: Sequence[PairTest], leaves: Leaves) -> dict[Pair, Level | None]:
     """Return the level of each path, None where a test did not finish; without nodes that are slow with all."""
     apart = frozenset(leaves.apart)
-    rates = {path: values for path, values in path_rates(tests).items() if apart.isdisjoint(path)}
+    rates = {path: values for path, values in rates_by_path(tests).items() if apart.isdisjoint(path)}
     whole = {
         path: [math.log(max(rate, _LEAST_RATE)) for rate in values if rate is not None]
         for path, values in rates.items()

@@ -160,10 +160,10 @@ def _tournament(
     if len(rounds) >= MOST_TOURNAMENTS * tournament_rounds(len(plan.order)):
         return ()
     present = frozenset(order)
-    met = {test.pair for test in tests if test.round in rounds}
+    tested = {test.pair for test in tests if test.round in rounds}
     for number in range(tournament_rounds(len(plan.order))):
         pairs = [pair for pair in tournament_round(plan.order, number) if present.issuperset(pair)]
-        if any((min(pair), max(pair)) not in met for pair in pairs):
+        if any((min(pair), max(pair)) not in tested for pair in pairs):
             return tuple(pairs)
     return ()
 
@@ -179,8 +179,8 @@ def _after_structure(
     repeats = {kind: done.count(kind) for kind in ("within", "across")}
     bisection = bisection_of(known.leaves, tests, plan.kinds)
     if (bisection is None or not bisection.is_enough) and repeats["across"] < MOST_ACROSS:
-        wanted = WITHIN_REPEATS if known.leaves.apart else FEW_WITHIN
-        is_next = repeats["within"] < wanted and repeats["within"] <= repeats["across"]
+        least_repeats = WITHIN_REPEATS if known.leaves.apart else FEW_WITHIN
+        is_next = repeats["within"] < least_repeats and repeats["within"] <= repeats["across"]
         if is_next and (pairs := within(known.leaves, repeats["within"])):
             return "within", with_apart(pairs, known.leaves.apart, repeats["within"])
         if pairs := across(known.leaves, repeats["across"]):

@@ -100,18 +100,18 @@ def _swapped(
     shifted: Sequence[PairTest], slow: set[tuple[int, int]], cut_gbit_s: float
 ) -> tuple[SwappedRails, ...]:
     """Return the slow GPUs that were fast each time they met a GPU of one other rail, and which that is."""
-    met: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
+    rates_by_partner: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
     for test in shifted:
         for gpu, rates in enumerate(test.rails):
             partner = (gpu + test.rail_shift) % len(test.rails)
-            met[test.first, gpu, partner].append(min(rates))
-            met[test.second, partner, gpu].append(min(rates))
+            rates_by_partner[test.first, gpu, partner].append(min(rates))
+            rates_by_partner[test.second, partner, gpu].append(min(rates))
     found = []
     for member, gpu in sorted(slow):
         fast = [
             rail
-            for (own, number, rail), rates in sorted(met.items())
-            if (own, number) == (member, gpu) and min(rates) >= cut_gbit_s
+            for (node, number, rail), rates in sorted(rates_by_partner.items())
+            if (node, number) == (member, gpu) and min(rates) >= cut_gbit_s
         ]
         if len(fast) == 1:
             found.append(SwappedRails(member, gpu, fast[0]))

@@ -8,7 +8,7 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
-from ncclcheck.measure.matrix.cells import CellScale, is_few, path_rates
+from ncclcheck.measure.matrix.cells import CellScale, is_few, rates_by_path
 from ncclcheck.measure.matrix.few_cells import levels_of, turn_again
 from ncclcheck.measure.matrix.leaves import Leaves
 
@@ -70,12 +70,16 @@ def pairs_again(known: Kinds) -> tuple[Pair, ...]:
     if len(again) >= MOST_AGAIN_ROUNDS:
         return ()
     usual = _Usual(known)
-    tests = path_rates(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     busy: set[int] = set()
     pairs: list[Pair] = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        if len(own) < AGAIN and all(usual.is_slow(path, rate) for rate in own) and busy.isdisjoint(path):
+        path_rates = tests.get(path, ())
+        if (
+            len(path_rates) < AGAIN
+            and all(usual.is_slow(path, rate) for rate in path_rates)
+            and busy.isdisjoint(path)
+        ):
             busy.update(path)
             pairs.append(path)
     return tuple(pairs)
@@ -86,14 +90,14 @@ def slow_cells(known: Kinds) -> tuple[SlowCell, ...]:
     if is_few(known.leaves.order):
         return _slow_of_few(known)
     usual = _Usual(known)
-    tests = path_rates(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        if len(own) >= AGAIN and all(usual.is_slow(path, rate) for rate in own):
-            rates = [rate for rate in own if rate is not None]
+        path_rates = tests.get(path, ())
+        if len(path_rates) >= AGAIN and all(usual.is_slow(path, rate) for rate in path_rates):
+            rates = [rate for rate in path_rates if rate is not None]
             part = median(rates) / usual.of(path) if rates else None
-            found.append(SlowCell(*path, part, usual.of(path), len(own) + 1, len(own) + 1))
+            found.append(SlowCell(*path, part, usual.of(path), len(path_rates) + 1, len(path_rates) + 1))
     return tuple(found)
 
 
@@ -106,20 +110,20 @@ def open_cells(known: Kinds) -> tuple[OpenCell, ...]:
     if is_few(known.leaves.order):
         return _open_of_few(known)
     usual = _Usual(known)
-    tests = path_rates(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        slow = sum(usual.is_slow(path, rate) for rate in own)
-        is_named = slow == len(own) >= AGAIN
-        if not is_named and (slow or not own):
-            found.append(OpenCell(*path, slow + 1, len(own) + 1))
+        path_rates = tests.get(path, ())
+        slow = sum(usual.is_slow(path, rate) for rate in path_rates)
+        is_named = slow == len(path_rates) >= AGAIN
+        if not is_named and (slow or not path_rates):
+            found.append(OpenCell(*path, slow + 1, len(path_rates) + 1))
     return tuple(found)
 
 
 def _slow_of_few(known: Kinds) -> tuple[SlowCell, ...]:
     """Return the paths of few nodes that are far below the others in all their tests, or came through in no repeat."""
-    again = path_rates(known.of("again"))
+    again = rates_by_path(known.of("again"))
     found = []
     for path, level in levels_of(known.tests, known.leaves).items():
         own = again.get(path, ())
@@ -136,7 +140,7 @@ def _slow_of_few(known: Kinds) -> tuple[SlowCell, ...]:
 def _open_of_few(known: Kinds) -> tuple[OpenCell, ...]:
     """Return the paths of few nodes that are slow by the middle of their tests, which vary too much to name them."""
     named = {(cell.source, cell.target) for cell in _slow_of_few(known)}
-    paths = path_rates(known.tests)
+    paths = rates_by_path(known.tests)
     found = []
     for path, level in levels_of(known.tests, known.leaves).items():
         if path in named:
@@ -150,17 +154,17 @@ def _open_of_few(known: Kinds) -> tuple[OpenCell, ...]:
 
 def slow_rows(known: Kinds) -> tuple[SlowRow, ...]:
     """Return the nodes that are apart, with the direction in which nearly all of their paths are slow."""
-    paths = path_rates(known.tests)
+    paths = rates_by_path(known.tests)
     cut = known.scale.cut_gbit_s
     rows = []
     for member in known.leaves.apart:
-        ways = []
+        slow_ends = []
         for end in (0, 1):
-            own = [rate for path, rates in paths.items() if path[end] == member for rate in rates]
-            slow = sum(rate is None or rate < cut for rate in own)
-            ways.append(bool(own) and slow >= ROW_SLOW * len(own))
-        if any(ways):
-            rows.append(SlowRow(member, ways[0], ways[1]))
+            row_rates = [rate for path, rates in paths.items() if path[end] == member for rate in rates]
+            slow = sum(rate is None or rate < cut for rate in row_rates)
+            slow_ends.append(bool(row_rates) and slow >= ROW_SLOW * len(row_rates))
+        if any(slow_ends):
+            rows.append(SlowRow(member, slow_ends[0], slow_ends[1]))
     return tuple(rows)
 
 
@@ -192,7 +196,7 @@ def _suspects(known: Kinds, usual: _Usual) -> list[Pair]:
     """Return the paths that were slow in any round of all nodes, the slowest first."""
     apart = frozenset(known.leaves.apart)
     worst: dict[Pair, float] = {}
-    for path, rates in path_rates(known.of("all", "within")).items():
+    for path, rates in rates_by_path(known.of("all", "within")).items():
         if apart.isdisjoint(path):
             slow = [rate or 0.0 for rate in rates if usual.is_slow(path, rate)]
             if slow:

@@ -60,16 +60,16 @@ def loading_pairs(loads: Loads) -> tuple[Pair, ...]:
         return ()
     last = max(loads.shares)
     in_last = sum(test.round == last for test in loads.tests)
-    wanted = round(_kept_part(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
+    most_pairs = round(_loading_share(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
     busy: set[int] = set()
-    kept: list[Pair] = []
+    pairs: list[Pair] = []
     for test in _by_load(loads, last):
-        if len(kept) == wanted:
+        if len(pairs) == most_pairs:
             break
         if busy.isdisjoint(test.pair):
             busy.update(test.pair)
-            kept.append((test.first, test.second))
-    return tuple(kept)
+            pairs.append((test.first, test.second))
+    return tuple(pairs)
 
 
 def _by_load(loads: Loads, last: int) -> Iterator[PairTest]:
@@ -85,7 +85,7 @@ def _by_load(loads: Loads, last: int) -> Iterator[PairTest]:
     yield from (test for _, test in sorted(rated, key=lambda entry: entry[0]))
 
 
-def _kept_part(shares: Mapping[int, float], most: float) -> float:
+def _loading_share(shares: Mapping[int, float], most: float) -> float:
     """Return of which part of the nodes the pairs are kept: more after rounds with few slow pairs."""
     part = 0.0
     for share in shares.values():

@@ -62,12 +62,14 @@ def directions(links: Sequence[BlockedLink], seen: Collection[str] = ()) -> list
             pair = link.host, link.peer
             grouped[pair] = grouped.get(pair, 0) + link.unacknowledged
     unknown = {(link.host, link.peer) for link in links if link.heard is None}
-    told: list[tuple[int, str]] = []
+    texts: list[tuple[int, str]] = []
     for (host, peer), count in grouped.items():
         rank, lost = _lost(host, peer, heard, seen) if (host, peer) not in unknown else (2, _BETWEEN)
-        told.append((rank, f"{count} bytes from {host} to {peer} are not acknowledged: {lost}"))
-    more = [f"{len(told) - _MOST_TOLD} further pairs of nodes are like it"] if len(told) > _MOST_TOLD else []
-    return [text for _, text in sorted(told)[:_MOST_TOLD]] + more
+        texts.append((rank, f"{count} bytes from {host} to {peer} are not acknowledged: {lost}"))
+    more = (
+        [f"{len(texts) - _MOST_TOLD} further pairs of nodes are like it"] if len(texts) > _MOST_TOLD else []
+    )
+    return [text for _, text in sorted(texts)[:_MOST_TOLD]] + more
 
 
 def _lost(host: str, peer: str, heard: Collection[tuple[str, str]], seen: Collection[str]) -> tuple[int, str]:

@@ -29,11 +29,11 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     yield from _leaves(matrix)
     bisection = matrix.oversubscription
     if bisection is not None:
-        way = matrix.slow_way
+        slow_direction = matrix.slow_way
         across = (
             "across"
-            if way is None
-            else f"from {way[0]} to {way[1]} ({bisection.back_gbit_s:.3g} Gbit/s back)"
+            if slow_direction is None
+            else f"from {slow_direction[0]} to {slow_direction[1]} ({bisection.back_gbit_s:.3g} Gbit/s back)"
         )
         yield line(
             f"all nodes at once: {bisection.within_gbit_s:.3g} Gbit/s within, {bisection.across_gbit_s:.3g} Gbit/s "

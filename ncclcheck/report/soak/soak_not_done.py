@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS, too_few, too_noisy
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few, too_noisy
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.report.text.fold import fold_hosts

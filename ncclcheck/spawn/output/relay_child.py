@@ -145,8 +145,10 @@ def main() -> None:
     ) in _IGNORED:  # the terminal's and the launcher's signals are for the job: when it ends, this ends
         signal.signal(number, signal.SIG_IGN)
     most_bytes, control, *words = sys.argv[1:]
-    told = [word.split(":", 2) for word in words]
-    streams = [Stream(int(source), int(target), Copy(file, int(most_bytes))) for source, target, file in told]
+    arguments = [word.split(":", 2) for word in words]
+    streams = [
+        Stream(int(source), int(target), Copy(file, int(most_bytes))) for source, target, file in arguments
+    ]
     watcher = socket.socket(fileno=int(control))
 
     def resize(*_: object) -> None:

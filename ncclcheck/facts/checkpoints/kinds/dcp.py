@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from ncclcheck import timeouts
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.zip_content import Part, lost_data, search_of
 from ncclcheck.model.errors import DecodeError
@@ -66,7 +66,7 @@ def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
     later_s = files.times_s[newest] - files.times_s[f"{below}{_METADATA}"]
     if later_s < timeouts.CHECKPOINT_STALE_S:
         return None
-    return untold(
+    return unknown_reason(
         f"{below}{_METADATA} is {later_s / 60:.0f} minutes older than {newest}, and is written last: a save over this "
         "one was killed, or a copy did not keep the times"
     )
@@ -76,12 +76,12 @@ def _stored(files: Files, below: str) -> dict[str, list[Part]] | Missing:
     """Return where in each file its tensors and objects lie."""
     data = files.read(f"{below}{_METADATA}", METADATA_BYTES)
     if data is None:
-        return untold(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
+        return unknown_reason(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
     try:
-        told = read_records(data, is_late=files.is_late)
+        metadata = read_records(data, is_late=files.is_late)
     except PickleTooLong as error:
         return Missing("timeout", f"{below}{_METADATA}: {error}")
-    places = told.field("storage_data") if isinstance(told, Record) else None
+    places = metadata.field("storage_data") if isinstance(metadata, Record) else None
     if not isinstance(places, dict):
         raise DecodeError("is no metadata of torch.distributed.checkpoint")
     parts: dict[str, list[Part]] = {}

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from ncclcheck.facts.checkpoints.kinds.deepspeed import is_model_states
-from ncclcheck.facts.checkpoints.kinds.rule import MOST_NEEDED, Lacks, Rule, joined, untold
+from ncclcheck.facts.checkpoints.kinds.rule import MOST_NEEDED, Lacks, Rule, joined, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.torch_zip import read_saved
 from ncclcheck.model.fact import Missing
@@ -57,7 +57,7 @@ def _folder(files: Files, below: str, parts: dict[str, _Sizes]) -> Lacks:
         )
         gap = next(gaps, None)
         why = f"{gap} is not there, though the layers before and after it are alike and at equal distances"
-        doubt = None if gap is None else untold(why)
+        doubt = None if gap is None else unknown_reason(why)
     return Lacks("deepspeed", missing=tuple(missing[:MOST_NEEDED]), unknown=doubt)
 
 
