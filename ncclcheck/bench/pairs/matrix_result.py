@@ -59,13 +59,14 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
     found = conclude_matrix(plan, members, tests)
     if found is None:
         return _only_lost(host_of, members, rounds)
+    is_finished = rounds.is_finished and found.is_decided and not rounds.unheard
     nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
     nodes += [_lost(host_of, gone) for gone in rounds.lost]
     return FabricMatrix(
         round(found.scale.reference_gbit_s, _DIGITS),
         round(found.scale.spread, _DIGITS),
         tuple(tuple(host_of[member] for member in group) for group in found.leaves.groups),
-        found.leaves.is_flat and len(members) >= LEAST_NODES,
+        found.leaves.is_flat and is_finished and len(members) >= LEAST_NODES,
         tuple(host_of[member] for member in found.leaves.apart),
         round(found.leaves.crossing_slow, _DIGITS),
         _oversubscription(found.bisection),
@@ -84,7 +85,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         ),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
-        rounds.is_finished and found.is_decided and not rounds.unheard,
+        is_finished,
         tuple(
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells

@@ -132,10 +132,11 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     """The result of `matrix`.
 
     `reference_gbit_s`: what a pair within a leaf reaches. `leaves`: groups of hosts that are fast with each other, the
-    largest first. `flat`: there is one, as far as these tests load the network; never of fewer than four nodes.
-    `order`: the hosts leaf by leaf, to start a job on, without those that were lost. `apart`: nodes that belong to no
-    leaf. `crossing_slow`: the share of tests between leaves that were slow. `is_finished`: false where the time was
-    over before the last round. `unheard`: nodes that fell silent, for which they are not named.
+    largest first. `flat`: there is one, as far as these tests load the network; never of fewer than four nodes, or
+    before the last round. `order`: the hosts leaf by leaf, to start a job on, without those that were lost. `apart`:
+    nodes that belong to no leaf. `crossing_slow`: the share of tests between leaves that were slow. `is_finished`:
+    false where the time was over before the last round. `unheard`: nodes that fell silent, for which they are not
+    named.
     """
 
     reference_gbit_s: float

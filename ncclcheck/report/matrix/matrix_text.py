@@ -57,11 +57,16 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     yield from _map(matrix)
 
 
+def why_no_leaves(matrix: FabricMatrix) -> str:
+    """Return why one group of nodes is not called flat."""
+    return "it takes four nodes that answer" if matrix.is_finished else "the matrix was not finished"
+
+
 def _leaves(matrix: FabricMatrix) -> Iterator[Line]:
     if matrix.flat:
         yield line("flat: these tests show no leaves that a job could feel", indent=2)
     elif len(matrix.leaves) == 1:
-        yield line("leaves: not known, it takes four nodes that answer", indent=2)
+        yield line(f"leaves: not known, {why_no_leaves(matrix)}", indent=2)
     else:
         for name, hosts in matrix.named_leaves.items():
             yield line(f"{name}: {fold_hosts(hosts)}", indent=2)

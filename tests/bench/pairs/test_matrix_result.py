@@ -83,3 +83,11 @@ def test_three_nodes_are_not_called_flat() -> None:
     assert isinstance(found, FabricMatrix)
     assert not found.flat
     assert found.leaves == (("node1", "node2", "node10"),)
+
+
+def test_rounds_that_were_interrupted_do_not_call_the_network_flat() -> None:
+    tests = tuple(PairTest(1, *pair, 10.0, 9.9) for pair in combinations(range(5), 2))
+    for is_finished in (True, False):
+        found = fabric_matrix(HOST_OF, plan(), Rounds(tests, (), is_finished=is_finished))
+        assert isinstance(found, FabricMatrix)
+        assert found.flat is is_finished

@@ -60,8 +60,7 @@ def test_a_resumed_soak_goes_on_with_what_was_measured(tmp_path: Path) -> None:
     others = planned(request, replace(NETWORK, ranks_of={"node01": 2}))
     assert isinstance(others, Missing)
     assert (
-        "is of 4 ranks on 4 nodes, and this run has 2 on 1, without node02, node03 and node04"
-        in others.detail
+        "is of 4 ranks on 4 nodes, and this run has 2 on 1, without node02, node03, node04" in others.detail
     )
     more = planned(request, replace(NETWORK, ranks_of=dict.fromkeys(HOSTS, 2)))
     assert isinstance(more, Missing)

@@ -51,3 +51,5 @@ def test_of_fewer_than_four_nodes_no_leaves_are_told() -> None:
     assert "it takes four nodes that answer" in text
     assert "flat" not in text
     assert "leaf01" not in text
+    cut = fabric(flat=False, is_finished=False)
+    assert "leaves: not known, the matrix was not finished" in render(matrix_report(cut))
