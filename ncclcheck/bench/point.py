@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _UNLIMITED = 1 << 30
-_BUFFERS = 4  # of the largest sizes, where the GPU has room: a batch of one call tells little of a loop
+_BUFFERS = 4  # of the largest sizes, where the GPU has room: a batch of one call says little about a loop
 _FREE_SHARE = 0.5  # of the free memory of a GPU: NCCL allocates its own buffers later
 _REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented")
 
@@ -264,7 +264,7 @@ def own_report(
     idle: Idle = NOT_IDLE,
     wrong: Sequence[tuple[int, Difference]] = (),
 ) -> BatchReport:
-    """Return what this rank tells the others: the first duration is that of the lead-in."""
+    """Return what this rank sends to the others: the first duration is that of the lead-in."""
     iteration, first = wrong[0] if wrong else (0, Difference(0, 0, 0.0, 0.0))
     conditions = rank.device.conditions()
     return BatchReport(

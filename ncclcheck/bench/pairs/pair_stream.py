@@ -30,7 +30,7 @@ OVER, WHOLE, COUNTED, LOAD = 0, 1, 2, 3  # kinds of the next part; `WHOLE`: as l
 
 
 class End(Struct, frozen=True):
-    """One end of a pair or a ring: its task, its device, and what tells the agent that it came further."""
+    """One end of a pair or a ring: its task, its device, and a callback that reports each advance to the agent."""
 
     task: PairTask
     device: torch.device

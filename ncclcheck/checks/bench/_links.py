@@ -58,7 +58,7 @@ def network_terms(snapshot: Snapshot, bench: BenchResult) -> Fact[tuple[Term, ..
 
 
 def _not_measured(snapshot: Snapshot, bench: BenchResult) -> str:
-    """Why the bandwidth that was measured before the benchmark, if any was, tells nothing of the links."""
+    """Why the bandwidth that was measured before the benchmark, if any was, says nothing about the links."""
     to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
     if not to:
         return "no bandwidth was measured there"

@@ -154,7 +154,7 @@ def _is_named(node: Surveyed, port: RdmaPort) -> bool:
 
 
 def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
-    """One finding per reason and set of ports, so that what is the same on many hosts is told once."""
+    """One finding per reason and set of ports, so that what is the same on many hosts is reported once."""
     groups: dict[tuple[_Why, str], list[_Down]] = {}
     for down in downs:
         groups.setdefault((down.why, _state(down.place.port)), []).append(down)

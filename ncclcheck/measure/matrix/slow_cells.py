@@ -20,7 +20,7 @@ ROW_SLOW = 0.8  # of its tests a slow node spoils at least so many
 class SlowCell(Struct, frozen=True):
     """A path from one node to another: the median of its rates when measured again, as a part of what is usual.
 
-    None: nothing came through. `usual_gbit_s`: what the other paths of its kind reach.
+    None: nothing got through. `usual_gbit_s`: what the other paths of its kind reach.
     """
 
     source: int
