@@ -1,7 +1,7 @@
 """How long this process has been running: a clock that stands still while it does.
 
-A process that is stopped, or whose machine is paused or swaps, receives nothing, and its waits end when it goes on:
-that is no silence of the others. Whoever judges silence measures it by this clock.
+A process that is stopped, or whose machine is paused or swaps, receives nothing, and its waits are over when it
+resumes: that is no silence of the others. Whoever judges silence measures it by this clock.
 """
 
 from __future__ import annotations
