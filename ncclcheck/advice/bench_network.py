@@ -82,7 +82,7 @@ def no_group(snapshot: Snapshot) -> Missing | None:
     ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
     if len(set(ranks)) != len(ranks):
         return Missing("unsupported", "node ranks clash, so no group can be formed")
-    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
+    # Nodes that joined over ssh or a shared folder may be unable to connect as the ranks must.
     master_paths = ((node, path) for node, path in snapshot.known("master") if node.node_rank != 0)
     apart = sorted(node.host for node, path in master_paths if path.outcome != "answered")
     if apart:

@@ -229,7 +229,7 @@ def _hanging(
 
 
 def _waited_s(state: RankState, states: Sequence[RankState]) -> float:
-    """Return how long a rank has been without progress; while the group forms, since its last rank came."""
+    """Return how long a rank has been without progress; while the group forms, since its last rank joined."""
     if state.phase != "joining":
         return state.idle_s
     if any(rank.phase == "starting" for rank in states):
@@ -367,7 +367,7 @@ def process_lost(rank: int, host: str, unheard_s: float, states: Iterable[RankSt
 
 
 def left_early(rank: int, host: str, states: Iterable[RankState]) -> RankFailure:
-    """Return the failure of a rank whose node was told to stop (Ctrl-C, a signal) while the other nodes went on."""
+    """Return the failure of a rank whose node was stopped (Ctrl-C, a signal) while the other nodes went on."""
     return _lost(rank, host, 0.0, LEFT_EARLY, states)
 
 

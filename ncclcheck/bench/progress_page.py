@@ -111,7 +111,7 @@ class ProgressPage:
         self._write(self._stamp_ns)
 
     def fail(self, kind: ErrorKind, text: str) -> None:
-        """Record the error; the page still tells where the rank was."""
+        """Record the error; the page still shows where the rank was."""
         encoded = text.encode(errors="replace")[:_TEXT_BYTES]
         struct.pack_into("=q", self._page, _TEXT_AT, len(encoded))
         self._page[_TEXT_AT + 8 : _TEXT_AT + 8 + len(encoded)] = encoded

@@ -1,4 +1,4 @@
-"""`python -m ncclcheck.bench.worker`: one rank of a benchmark, told what to do by one JSON document on stdin.
+"""`python -m ncclcheck.bench.worker`: one rank of a benchmark, with its task as one JSON document on stdin.
 
 Rank 0 writes each finished point as one line of JSON to standard output. What libraries print goes to standard error.
 """

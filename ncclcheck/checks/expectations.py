@@ -59,7 +59,7 @@ Reader: TypeAlias = Callable[[Node, Expectation], Iterable[Seen]]
 
 
 class Unmet(Struct, frozen=True):
-    """A demand that is not met, as it is told."""
+    """An unmet demand, in the words of its finding."""
 
     what: str
     observed: str

@@ -98,7 +98,7 @@ def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]
 
 
 def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]:
-    """How a check about GPUs ends: nodes that told nothing, and that no GPU has what was asked for."""
+    """How a check about GPUs ends: nodes without data, or no GPU that has the feature."""
     without = no_driver(snapshot)
     for known in unread(snapshot, "gpus"):
         if judged or not set(known.hosts) <= set(without):

@@ -1,7 +1,7 @@
 """Nodes of one kind: thousands of equal nodes are judged as one.
 
 A check may say which sections it reads (`alike`). It first judges one node of each kind: nodes are of one kind if these
-sections are equal but for serial numbers, GUIDs, LIDs and what tells the hosts of a subnet apart. Where it has nothing
+sections are equal but for serial numbers, GUIDs, LIDs and the addresses of hosts in a subnet. Where it has nothing
 to say of these nodes, it has nothing to say of any; else it judges all of them, or, if what it says is `by_node` or
 only what is not known of some nodes, the nodes of the kinds that it named. That holds for checks whose answer is empty
 or not whatever the number of nodes of a kind.

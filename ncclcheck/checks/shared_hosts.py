@@ -1,4 +1,4 @@
-"""Nodes that share a host name, told apart in a sentence by address and node rank."""
+"""Nodes that share a host name, distinguished in a sentence by address and node rank."""
 
 from __future__ import annotations
 

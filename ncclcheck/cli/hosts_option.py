@@ -1,4 +1,4 @@
-"""`--hosts` and `--hostfile`: which nodes are to be checked over ssh, and what they are told."""
+"""`--hosts` and `--hostfile`: which nodes are checked over ssh, and their task."""
 
 from __future__ import annotations
 

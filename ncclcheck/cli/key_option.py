@@ -18,7 +18,7 @@ VARIABLE = "NCCLCHECK_KEY"
 def given_key(option_values: Mapping[str, Any], environ: Mapping[str, str]) -> RunKey | None:
     """Return the key of --key-file, else that of NCCLCHECK_KEY; None where neither is given. Raises UsageError."""
     if option_values.get("from_") or option_values.get("image"):
-        return None  # nobody is met
+        return None  # no other process joins
     file = option_values.get("key_file")
     if file is None:
         text = environ.get(VARIABLE, "")

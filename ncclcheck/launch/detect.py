@@ -77,7 +77,7 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
         master_addr=line.master_addr if nnodes > 1 else None,
         master_port=line.master_port or DEFAULT_PORT,
         nproc_per_node=line.nproc_per_node,
-        job_id="launch-line",  # nodes with another --rdzv-id meet, too, to be told so
+        job_id="launch-line",  # nodes with another --rdzv-id join, too, so that the report can say so
         hosts=next(
             (launch.hosts for launch in found if len(launch.hosts) == nnodes and launch.node_rank == rank), ()
         ),

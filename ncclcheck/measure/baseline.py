@@ -45,7 +45,7 @@ class Compared(Struct, frozen=True):
     """One point beside its counterpart of the earlier run.
 
     `lost` is the part of the bandwidth that is gone (negative: it gained), `noise` the greatest part that chance
-    explains. `why` says why nothing can be told.
+    explains. `why` says why no comparison is possible.
     """
 
     now: Point

@@ -18,7 +18,7 @@ LATE_SHARE = 0.20  # of the iteration time: below it there is little to gain
 LATE_US = 100.0  # below it is the staggered exit of the algorithm itself (see measure.lateness)
 STALLED_SHARE = 0.05  # standing still has no other cause than the process itself, and healthy ranks hardly do
 CROWDED_SHARE = 0.20  # more than the others wait for a core; and more still where these wait, too,
-CROWDED_MORE = 0.30  # by this part of what they wait: whom the kernel lets wait is chance
+CROWDED_MORE = 0.30  # by this part of what they wait: which rank the kernel lets wait is chance
 _CROWDED_FACTOR = 1.6  # times the others' median
 CROWDED_WORK = 1.25  # times the time on its core that a rank took for its work by itself, at best
 WORK_FACTOR = 1.5  # times the others' time for the same work
@@ -115,7 +115,7 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
 
     Whose core needs no longer than the others' has to share it, and then the time by the clock against the time of the
     core says so by itself: 1.5 times what it is of the others, and three times where two ranks both have to share. A
-    slower core is told by the times of the cores; of two ranks it is twice the other's.
+    slower core shows in the times of the cores; of two ranks it is twice the other's.
     """
     work = LeaveOneOut(speed.work_us for speed in cores)
     core = LeaveOneOut(speed.core_us for speed in cores)

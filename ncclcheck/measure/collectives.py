@@ -42,7 +42,7 @@ class Collective(Struct, frozen=True):
     buffer, `expected` what its receive buffer must hold after the call, at the ranks where `receives` says that it is
     defined. `in_place`: what is sent lies in the receive buffer. `bind` makes the call on two given buffers.
     `sums`: it adds up (nccl-tests: redop). `has_root`: one rank differs from the others. `ends_together`: no rank can
-    leave the call before all have come, so a rank that spends less time inside came later. `pipelines`: ranks pass on
+    leave the call before all have entered, so a rank with less time inside entered later. `pipelines`: ranks pass on
     what they receive, so in a loop one call overlaps with the next. `sums_for_all`: switches may add (NVLS), and NCCL
     has a tree for it, which exceeds the ring on two nodes. `network_limit_gb_s` None: that of `network_gb_s`.
     """

@@ -70,7 +70,7 @@ class Silent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Knock(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node that could not join told node 0 by datagram: a claim, which can name a cause and is never a fact."""
+    """The claim of a node that could not join, sent to node 0 by datagram: it can name a cause and is never a fact."""
 
     host: str
     node_rank: int
@@ -118,7 +118,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     "unusable": the folder cannot be read or written, or hangs. "no-helper": the process that works there for the node
     was killed. "alone": no file of another node appeared there.
     "headless": other nodes were there, the run of node 0 was not. `first_node_there`: node 0 answered by TCP in the
-    meantime. `first`: the host of node 0, where it came and opened no run, or died.
+    meantime. `first`: the host of node 0, where it joined and opened no run, or died.
     """
 
     host: str
@@ -135,13 +135,13 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
-    """Node 0, which this node had met and then lost: its name, empty where unknown, and when it was ("during ...")."""
+    """Node 0, which this node joined and then lost: its name, empty where unknown, and when ("during ...")."""
 
     host: str
     when: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return it as a sentence: "node 0 (node01) was lost during the benchmark"."""
         name = f" ({self.host})" if self.host else ""
         return f"node 0{name} was lost {self.when}"
@@ -186,7 +186,7 @@ class StoodStill(Struct, frozen=True, forbid_unknown_fields=True):
     is_listener: bool = False
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return it as a sentence."""
         return f"ncclcheck on {self.host} itself stood still for {self.seconds:.0f} s"
 
@@ -339,8 +339,8 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def lost_run(self) -> str:
-        """Return how a node that had met the others lost them, as a sentence; empty where it did not."""
-        return self.store_lost if self.lost_first_node is None else self.lost_first_node.told
+        """Return how a node lost the run that it had joined, as a sentence; empty where it did not."""
+        return self.store_lost if self.lost_first_node is None else self.lost_first_node.sentence
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""
@@ -360,7 +360,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     def job_size(self) -> int:
         """The number of nodes in the job, or the larger number that a launcher gave.
 
-        A node that did not meet the others sees only itself, but its launcher told it how many there are.
+        A node that did not join the others sees only itself, but its launcher gives the number of nodes.
         """
         claimed_sizes = [launch.nnodes for launch in self.claims]
         claimed_sizes += [launch.nnodes for _, launch in self.known("launch")]

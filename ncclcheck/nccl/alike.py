@@ -144,7 +144,7 @@ def _renamed(first: _Known, addresses: tuple[str, ...]) -> Any:
 
 @lru_cache(maxsize=1 << 15)
 def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
-    """Return what tells which nodes are alike; None where that cannot be told of this node."""
+    """Return the key of the node's kind: nodes with one key are alike. None where this node has none."""
     facts = node.value
     if isinstance(facts.environment, Missing) or isinstance(facts.interfaces, Missing):
         return None

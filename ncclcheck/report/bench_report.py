@@ -137,7 +137,7 @@ def _references(snapshot: Snapshot, bench: BenchResult) -> tuple[Comparable, ...
 def _judged_by(
     snapshot: Snapshot, bench: BenchResult, found: Sequence[Ceiling], references: Sequence[Comparable]
 ) -> Iterator[str]:
-    """One sentence: the scale that decided, and those that came after it or were not there.
+    """One sentence: the scale that decided, and those that followed it or were not available.
 
     The other ranks first, then the machine's own last good run, then what the links allow, a table last. Floors are the
     user's word, and stand beside all of that.

@@ -44,7 +44,7 @@ class RemoteGreeting(Struct, frozen=True):
 
 
 class Host(Struct, frozen=True):
-    """One host: its name and rank in reports, how it is started, and what it is told once it is there.
+    """One host: its name and rank in reports, how it is started, and the task that it gets once it runs.
 
     `fallback` starts it without ssh, where it is this very machine; empty elsewhere.
     """

@@ -141,7 +141,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
 
 
 class _Cards(Struct, frozen=True):
-    """The cards whose distance to the GPUs is told; `near`: the GPUs that have each of them near."""
+    """The cards whose distance to the GPUs is known; `near`: the GPUs that have each of them near."""
 
     nics: frozenset[str]
     near: dict[str, frozenset[str]]

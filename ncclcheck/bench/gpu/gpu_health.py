@@ -26,7 +26,7 @@ _NVLINK_FIELDS = tuple(
 class GpuLook(Struct, frozen=True):
     """What NVML said of a GPU since it was last looked at: reasons for a lower clock, clock, heat, and new errors.
 
-    `clock_mhz`: the lowest of its multiprocessors; 0: not told. `temperature_c`: the highest.
+    `clock_mhz`: the lowest of its multiprocessors; 0: not known. `temperature_c`: the highest.
     """
 
     slowdowns: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class HealthWatch:
         )
 
     def _note(self, nvml: Any, handle: Any, mask: Fact[int]) -> None:
-        """Add what is so now to what the next look tells."""
+        """Add the present state to what the next look returns."""
         if not self._is_looked_at:
             return
         clock = _first([nvml.nvmlDeviceGetClockInfo])(nvml, handle, nvml.NVML_CLOCK_SM)

@@ -86,7 +86,7 @@ class WorkerSet:
 
     @property
     def store_lost(self) -> Missing | None:
-        """Return why nothing more can be told to its ranks; None while it can."""
+        """Return why its ranks can get no more orders; None while they can."""
         return self._store.lost
 
     def _is_accident(self, failures: Sequence[RankFailure]) -> bool:

@@ -51,7 +51,7 @@ class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node says of its workers, small enough for one packet.
 
     `points`: how many points its rank 0 has finished; each stands in a document of its own. `left`: why the node
-    ended its workers though nobody told it to.
+    ended its workers without an order.
     """
 
     schema_version: str

@@ -49,7 +49,7 @@ _BEFORE = ("starting", "joining")  # phases before a rank measures
 
 
 class Watched(Struct, frozen=True):
-    """A benchmark to watch: the run's store, the host of every ticket, what was ordered, and whom to tell.
+    """A benchmark to watch: the run's store, the host of every ticket, the order, and where progress goes.
 
     `say` writes one line of progress for people, `show` how far it is. `snapshot`: what is known of the nodes.
     """
@@ -64,7 +64,7 @@ class Watched(Struct, frozen=True):
 
 
 class BenchWatch:
-    """What is known of a running benchmark. State: each node's last message and when it came."""
+    """What is known of a running benchmark. State: each node's last message and its time."""
 
     def __init__(
         self,

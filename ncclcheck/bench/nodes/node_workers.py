@@ -70,7 +70,7 @@ def run_workers(node: WorkerNode, orders: Sequence[BenchOrder]) -> Missing | Non
 
 
 class _Workers:
-    """This node's workers of one order. State: whether they run, and what node 0 was told of them."""
+    """This node's workers of one order. State: whether they run, and what was reported to node 0."""
 
     def __init__(self, node: WorkerNode, order: BenchOrder) -> None:
         self._store, self._ticket, self._order = node.store, node.ticket, order
@@ -171,7 +171,7 @@ def _refuse_without_memory(order: BenchOrder, ranks: int) -> None:
 
 
 class _Word:
-    """What a node tells node 0. State: the number of messages, and how many points were handed over."""
+    """The reports of a node to node 0. State: the number of messages, and how many points were handed over."""
 
     def __init__(self, store: Store, ticket: int, name: str) -> None:
         self._store, self._ticket, self._name = store, ticket, name

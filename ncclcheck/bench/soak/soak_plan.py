@@ -23,7 +23,7 @@ USUAL_OP, USUAL_BYTES = "all_reduce", 64 << 20
 
 
 def refuse_folder(request: SoakRequest | None) -> None:
-    """Nothing, if the folder can be begun or continued as wanted; else UsageError, before any node is met."""
+    """Check that the folder can be begun or continued as asked; else raise UsageError, before any node joins."""
     if request is None:
         return
     there = has_series(request.folder)

@@ -39,8 +39,8 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import SOAK_LONGEST_BLOCK_S, SOAK_PART_S
 
-SUSPECT_TURNS = 3  # so each node meets three others, which tells it from them
-USUAL_TURNS = 9  # are measured again and again: only a pair that was measured before tells what changed
+SUSPECT_TURNS = 3  # each node is paired with three others, which shows whether it is the cause
+USUAL_TURNS = 9  # are repeated: only a pair that was measured before shows a change
 SUSPECT_PAIRS = 3  # rounds of pairs of one drop
 _BETWEEN = 3  # blocks between these
 _MOST_ITERATION = 1 << 30
@@ -263,7 +263,7 @@ class _OwnSoak:
         return merged(found)
 
     def _own_counts(self) -> bytes:
-        """Return what this rank tells: of its GPU, and the first rank of a node of all else there."""
+        """Return the counts of this rank's GPU; from the first rank of a node also all other counts there."""
         device, task = self._rank.device, self._rank.task
         host, parts = task.hosts[task.rank], []
         if self._reader is not None:

@@ -30,7 +30,7 @@ _NOT_AGAIN = "as-is was not measured again after it"
 
 
 class SetRun(Struct, frozen=True):
-    """How a set is measured, and whom to tell. `keep` takes what there is when the run is interrupted."""
+    """How a set is measured, and where progress goes. `keep` stores partial results of an interrupted run."""
 
     measure: Callable[[TrialSet], Fact[BenchResult]]
     say: Callable[[str], None]
@@ -38,7 +38,7 @@ class SetRun(Struct, frozen=True):
 
 
 class TrialLead(Struct, frozen=True):
-    """What is tried, on what, until when, and by whom it is measured."""
+    """The settings to try, the network, the deadline, and the function that measures."""
 
     bench_request: BenchRequest
     plan: BenchPlan

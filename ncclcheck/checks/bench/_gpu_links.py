@@ -46,7 +46,7 @@ def compute_capability(facts: NodeFacts) -> int:
 
 
 def gpu_of(process: Process, facts: NodeFacts) -> Gpu | None:
-    """Return the GPU that a process told, by its PCI address; None where the node lists none there."""
+    """Return the GPU that a process uses, by its PCI address; None where the node lists none there."""
     address = _address(process.bus_id)
     listed = () if isinstance(facts.gpus, Missing) else facts.gpus
     return next((gpu for gpu in listed if gpu.pci == address), None)

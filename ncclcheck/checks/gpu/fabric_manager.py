@@ -93,7 +93,7 @@ _SLOW = "its bandwidth is degraded"
 
 
 def _joined(fabrics: list[tuple[GpuOn, Fabric]]) -> list[tuple[GpuOn, Fabric]]:
-    """The GPUs that belong to a fabric: of others the driver tells no more."""
+    """The GPUs that belong to a fabric: of others the driver reports no more."""
     return [(on, fabric) for on, fabric in fabrics if fabric.state != "not-supported"]
 
 

@@ -121,7 +121,7 @@ def unread(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def not_given(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """Yield which nodes were not told to look into a folder that others looked into."""
+    """Yield the nodes whose command line lacks a folder that others looked into."""
     hosts = [node.host for node, _ in snapshot.known("checkpoints")]
     for seen in _alike(snapshot):
         lacking = tuple(host for host in hosts if host not in seen)

@@ -64,7 +64,7 @@ def checkpoint_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 class _Fault(Struct, frozen=True):
-    """What is wrong with a folder, told once for all nodes that see the same."""
+    """What is wrong with a folder, reported once for all nodes that see the same."""
 
     severity: Severity
     text: str

@@ -17,7 +17,7 @@ _PAIR = 2
 _WHOLE_FROM = 1000  # three digits of a larger figure would be written with an exponent
 
 
-@check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, met=True)
+@check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, joined=True)
 def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
     """No node's clock differs from the others by more than a second, beyond the error bound of the measurement.
 

@@ -19,7 +19,7 @@ from ncclcheck.model.snapshot import SharedView, Snapshot
     "All nodes see what any node writes to a shared folder",
     needs=("paths",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
     """Every node can write to each `--shared-dir`, and sees the files of every other node there.

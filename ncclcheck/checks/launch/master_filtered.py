@@ -94,7 +94,7 @@ def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     suspect = suspect_text(snapshot, seen)
     source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
-    # Node 0's own word is the only one that tells the directions apart.
+    # Only node 0's own report distinguishes the directions.
     is_told = (path.serving_confirmed and not path.confirmed_by_relay) or snapshot.viewpoint == "all"
     what = (
         "drops the port" if is_told else "drops the connection requests, or the answers to them on this node"

@@ -35,7 +35,7 @@ class Suspect(Finding, frozen=True):
 
     `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
     the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends. `in_doubt`: its
-    lines do not state the cause themselves, so it is never told as certain, wherever it ranks. `blames_nobody`: who
+    lines do not state the cause themselves, so it is never reported as certain, wherever it ranks. `blames_nobody`: who
     speaks its lines is as innocent as all others.
     """
 
@@ -184,7 +184,7 @@ def spread(events: Sequence[Event]) -> list[Event]:
 
 
 def as_likely(found: Suspect) -> Suspect:
-    """Return the suspect that was told as certain, with the words of a likely one."""
+    """Return the suspect reported as certain, with the words of a likely one."""
     summary = found.summary.replace(WORDS["certain"], WORDS["likely"])
     return replace(found, summary=summary, confidence="likely")
 

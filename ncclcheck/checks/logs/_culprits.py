@@ -29,7 +29,7 @@ _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-c
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
-    """Return whom the suspect's lines allow to name, with the node of a pod and the rank that ended first on a host."""
+    """Return what the suspect's lines name, with the node of a pod and the rank that ended first on a host."""
     if suspect.slug == "world-size-mismatch" and (pending := _pending(log)):
         return pending
     named = _attributed(log, suspect)

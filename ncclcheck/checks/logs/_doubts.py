@@ -2,7 +2,7 @@
 
 A log is fine where its job said that it finished, or was at work at its last line, and nobody who kept the log had a
 question: no command that looks at the machine, no faster way that was asked for and not taken, no new words after
-the work that do not sound like work. What a tracker tells at its end is the program's, and new only if it never closes.
+the work that do not sound like work. The last lines of a tracker are the program's, and new only if it never closes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What helped, in the words of who tried it: a setting with which the job works tells what it went wrong over. Pure."""
+"""What helped, according to the log: a setting with which the job works shows what it failed over. Pure."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
 
 
 def world_size(log: Log) -> int | None:
-    """Ranks of the largest communicator or registration; None where nothing tells."""
+    """Ranks of the largest communicator or registration; None where it is unknown."""
     sizes = [process.ranks for process in log.processes if process.ranks] + [
         registration.expected for registration in registered(log)
     ]
@@ -331,7 +331,7 @@ def both_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
 
 
 def path_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
-    """Return whom connections to one place did not reach, and who tried, if only one did; else who tried.
+    """Return the target that connections to one place did not reach, and the only caller; of several, the callers.
 
     Where others reached it (some of the workers registered), only who did not is named.
     """
@@ -347,7 +347,7 @@ def path_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
 
 
 def is_place(address: str) -> bool:
-    """Return True for an address or a name of a machine; False for words where the log tells none."""
+    """Return True for an address or a name of a machine; False for words where the log has none."""
     return bool(address) and " " not in address and "_" not in address
 
 

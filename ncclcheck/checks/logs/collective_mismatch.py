@@ -119,7 +119,7 @@ def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
 
 
 def _rejected_by_adapter(log: Log) -> Iterator[Suspect]:
-    """Messages that were longer than the buffer that waited for them, as the RDMA adapter tells."""
+    """Messages that were longer than the buffer that waited for them, as the RDMA adapter reports."""
     found = [
         remark
         for remark in remarks(log, "ib-completion")
@@ -306,7 +306,7 @@ def _some_left(log: Log) -> bool:
 
 
 def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], list[CollectiveTimeout]]:
-    """The timeouts of each group and sequence number that more than one rank told, one of each rank."""
+    """The timeouts of each group and sequence number that more than one rank reported, one of each rank."""
     found: dict[tuple[str, int], dict[int | None, CollectiveTimeout]] = {}
     for timeout in late:
         if timeout.sequence is not None and timeout.place.rank is not None:

@@ -73,7 +73,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         return
     store = failures(log, "store")
     local = [failure for failure in store if is_local(failure.address)]
-    # One that is told to try again and then gets through is how every start looks.
+    # Every start has connections that are retried and then succeed.
     local = [failure for failure in local if failure.final] and local
     if local:
         yield suspect(
@@ -129,7 +129,7 @@ def _loopback_store(log: Log) -> list[Suspect]:
 
 
 def _endpoint_at_loopback(log: Log) -> list[Suspect]:
-    """Return the agents of several hosts that were told to meet each at its own machine, and met nobody."""
+    """Return the agents of several hosts whose endpoint is their own machine, so that none joined another."""
     endpoints = [line for line in remarks(log, "rendezvous-endpoint") if is_local(line.values["address"])]
     hosts = {line.place.host for line in endpoints} - {None}
     alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
@@ -171,7 +171,7 @@ def _unread_endpoint(log: Log) -> Iterator[Suspect]:
 
 
 def _init_at_loopback(log: Log) -> list[Suspect]:
-    """Return the workers of several hosts that were told to look for the store on their own machine."""
+    """Return the workers of several hosts that look for the store on their own machine."""
     inits = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
     hosts, ports = {remark.place.host for remark in inits}, {remark.values["port"] for remark in inits}
     missing = [
@@ -190,7 +190,7 @@ def _init_at_loopback(log: Log) -> list[Suspect]:
 
 
 def _different_masters(log: Log) -> list[Suspect]:
-    """Return the hosts that were told different masters, where some waited for others in vain."""
+    """Return the hosts with different masters, where some waited for others in vain."""
     configured = [
         remark
         for remark in remarks(log, "master-address", "init-method", "rdzv-endpoint")
@@ -221,7 +221,7 @@ def _different_masters(log: Log) -> list[Suspect]:
 
 
 def _cluster_at_loopback(log: Log) -> list[Suspect]:
-    """Return what TensorFlow was told on several machines: that all processes of the job are on its own."""
+    """Return TensorFlow's configuration on several machines that puts all processes of the job on its own."""
     clusters = remarks(log, "cluster-at-loopback")
     hosts = {line.place.host for line in clusters} - {None}
     if len(hosts) == 1 or not hosts or shows_work(log):
@@ -237,7 +237,7 @@ def _cluster_at_loopback(log: Log) -> list[Suspect]:
 
 
 def _guessed(log: Log) -> list[Suspect]:
-    """Return the store at the address that DeepSpeed guessed, where the job was told another one and nobody came."""
+    """Return the store at the address that DeepSpeed guessed, where the job has another one and no process joined."""
     guesses = remarks(log, "launcher-address")
     configured = {remark.values["address"] for remark in remarks(log, "told-master")}
     missed = [

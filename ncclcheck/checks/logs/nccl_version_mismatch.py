@@ -78,7 +78,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             explains=("port-scanner", "ifname-missing", "rank-exception", "world-size-mismatch"),
         )
     elif truncated:
-        # Several hosts told the same version, or they are on different networks: then that is not it.
+        # Several hosts have the same version, or they are on different networks: then it is another cause.
         networks = {process.network for process in log.processes if process.network}
         told_apart = bool(past_the_start(log, truncated)) or len(versions) > 1 or len(networks) > 1
         yield suspect(
@@ -115,7 +115,7 @@ def _of_banners(banners: Sequence[Remark]) -> set[str]:
 
 
 def past_the_start(log: Log, truncated: Sequence[Remark]) -> tuple[CommInit, ...]:
-    """Return the communicators that were complete before the message came: their versions did agree."""
+    """Return the communicators that were complete before the message: their versions did agree."""
     first = truncated[0].place
     return tuple(
         event

@@ -179,7 +179,7 @@ def _stopped_after_start(log: Log) -> tuple[Event, ...]:
 
 
 def _is_over_pcie_alone(log: Log) -> bool:
-    """Return True if NCCL tells how many channels it has, and over NVLink it would have more."""
+    """Return True if NCCL prints how many channels it has, and over NVLink it would have more."""
     channels = [process.channels for process in log.processes if process.channels]
     return bool(channels) and max(channels) <= _MOST_OVER_PCIE
 

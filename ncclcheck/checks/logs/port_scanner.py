@@ -78,7 +78,7 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
             confidence="possible"
             if of_this_job or finished_well(log)
             else "likely"
-            if all("<unknown>" in remark.text for remark in found)  # Open MPI, of whom it does not know
+            if all("<unknown>" in remark.text for remark in found)  # Open MPI, of an unknown peer
             else "certain"
             if sent_text or alarms(log)
             else "likely",
@@ -133,7 +133,7 @@ def _that_sweeps(log: Log) -> tuple[Remark, ...]:
 
 
 def _reported_scans(log: Log) -> tuple[Remark, ...]:
-    """Return the closed connections of a start, where the log tells of a scan and the peer is not known as a node."""
+    """Return the closed connections of a start, where the log reports a scan and the peer is not known as a node."""
     if not remarks(log, "scan"):
         return ()
     known = {process.address for process in log.processes}

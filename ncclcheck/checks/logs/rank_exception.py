@@ -81,7 +81,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
             if asserts
             else list(own_errors)
         )
-        # torch's watchdog, or the exception of the assertion, tells it again, with the rank
+        # torch's watchdog, or the exception of the assertion, repeats it, with the rank
         device_asserts = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
         same = (*(faults if "CUDA error" in found[0].text else ()), *device_asserts)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
@@ -104,7 +104,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
 
 
 def _shows_the_fault(fallen: Sequence[Remark]) -> bool:
-    """Return True if a kernel of one host's program did what it may not, or Python tells where it crashed.
+    """Return True if a kernel of one host's program did what it may not, or Python says where it crashed.
 
     A signal that ended a process says that it crashed, not why: its own code, a library or the machine. Nor does a
     launch failure without a reason, or the same fault on GPUs of several hosts.

@@ -105,7 +105,7 @@ def _address(listed: Remark) -> str:
 
 
 def _other_interface(log: Log) -> list[Remark]:
-    """Return the routes to a peer that leave through another interface than the one whose address NCCL tells it."""
+    """Return the routes to a peer that leave through another interface than the one whose address NCCL sends it."""
     used = {process.interface: process.address for process in log.processes if process.interface}
     return [
         route

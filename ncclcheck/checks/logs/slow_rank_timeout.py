@@ -170,7 +170,7 @@ def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
 
 
 def _busy_speakers(log: Log) -> list[Words]:
-    """Return the words of those whose last line tells of work of their own."""
+    """Return the last lines of ranks that were busy with work of their own."""
     typed = [look.place for look in remarks(log, "inspected")]
     return [
         words

@@ -122,7 +122,7 @@ def _others_wait(log: Log, left: list[Remark]) -> bool:
 
 
 def _ended_before_others(log: Log) -> Suspect | None:
-    """Return that some ranks came to the end of their data, and ranks that never say so waited for them in vain."""
+    """Return that some ranks reached the end of their data, and ranks that never say so waited for them in vain."""
     ends = remarks(log, "data-ended")
     by_rank: dict[int, Remark] = {}
     for remark in ends:

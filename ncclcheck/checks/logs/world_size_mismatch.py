@@ -172,7 +172,7 @@ def _sizes_differ(log: Log) -> Suspect | None:
 
 
 def _coordinator_is_here(log: Log) -> Suspect | None:
-    """Return that JAX's coordinator of several processes is at loopback, and some never came."""
+    """Return that JAX's coordinator of several processes is at loopback, and some never joined."""
     alone = remarks(log, "local-coordinator")
     absent = [remark for remark in remarks(log, "message") if remark.values.get("group") == "jax-processes"]
     if not alone or not absent:
@@ -200,7 +200,7 @@ def _each_alone(log: Log) -> Suspect | None:
 
 
 def _too_many_launchers(log: Log) -> Suspect | None:
-    """Return that more tasks of srun or mpirun started a launcher than the nodes it was told, and some met nobody."""
+    """Return that more tasks of srun or mpirun started a launcher than its nodes, and some joined no other."""
     alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
     started: dict[int, Remark] = {}
     for remark in remarks(log, "size-asked"):

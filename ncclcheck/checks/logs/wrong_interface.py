@@ -104,7 +104,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
 
 
 def _with_another(better: Sequence[Event]) -> Suspect:
-    """Return that a later command worked over the interface that it was told."""
+    """Return that a later command worked over the interface that was set."""
     what = "Open MPI tried an interface that the peers do not reach, and worked with the one of btl_tcp_if_include."
     return suspect(what, better, confidence="likely", hosts=())
 

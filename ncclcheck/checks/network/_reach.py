@@ -1,4 +1,4 @@
-"""Who reaches whom on the interface NCCL uses, and whom to blame: everybody, a node, two islands, or one pair."""
+"""Which nodes reach each other on the interface NCCL uses, and the cause: all nodes, one, two islands, or a pair."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def _to_the_ended(probe: Probe) -> Probe:
-    """Return the probe of a node that fell silent meanwhile: refused by a process that had ended, it tells nothing."""
+    """Return the probe of a node that fell silent meanwhile: refused as its process had ended, it proves nothing."""
     if probe.outcome != "refused":
         return probe
     return replace(probe, outcome="error", detail="the node fell silent during the probes")

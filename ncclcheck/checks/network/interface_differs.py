@@ -28,7 +28,7 @@ _NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME
     "NCCL uses the same network on all nodes",
     needs=("interfaces", "environment", "nccl"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The addresses that NCCL uses are of one family and in networks that reach each other.
@@ -73,7 +73,7 @@ def _subnet(subnet: IPv4Network | IPv6Network) -> str:
 
 
 def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> Iterator[Answer]:
-    """The difference, by what came of the connections between those that differ."""
+    """The difference, by the result of the connections between the nodes that differ."""
     home = {host: group.value for group in comparison.groups for host in group.hosts}
     crossing = [
         probe

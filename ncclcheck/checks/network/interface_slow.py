@@ -40,7 +40,7 @@ _MBIT = 1000.0
     "NCCL uses the fastest network that all nodes share",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     """NCCL uses the fastest network that all nodes share, and no node is slower on it than the others.
@@ -267,7 +267,7 @@ def _pair_evidence(
 
 
 def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Probe]) -> Iterator[Finding]:
-    """Of what is not called slow: that is told already."""
+    """Of what is not called slow: that has a finding already."""
     named_slow = set(slow.transfers())
     rest = [
         (place, place.value)

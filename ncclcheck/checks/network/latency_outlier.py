@@ -23,7 +23,7 @@ _LISTED = 6
     "No node has a much higher latency than the others",
     needs=("interfaces",),
     nodes=3,
-    met=True,
+    joined=True,
 )
 def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     """The round trip of a small message on NCCL's interface takes about the same time between all pairs of nodes.

@@ -26,7 +26,7 @@ _LISTED = 4
     "Traffic to a peer leaves through the interface of the same network",
     needs=("interfaces", "routes"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def route_asymmetric(snapshot: Snapshot) -> Iterator[Answer]:
     """Each node sends to an address of a peer through its own interface in that address's network.
@@ -186,7 +186,7 @@ def _expected(
 
 @once_per_subject
 def _reached(snapshot: Snapshot) -> frozenset[tuple[str, str, str]]:
-    """Return who reached whom at which address."""
+    """Return which node reached which other at which address."""
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
     return frozenset(
         (probe.from_host, probe.to_host, probe.address)

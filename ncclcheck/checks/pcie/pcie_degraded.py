@@ -93,7 +93,7 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _unread_gpus(node: Node) -> Iterator[NotKnown]:
-    """GPUs of which neither /sys nor the driver tells the link."""
+    """GPUs whose link neither /sys nor the driver reports."""
     if why := unread_gpus(node.facts):
         yield NotKnown(f"the PCIe links of its GPUs: {why}", (node.host,))
     if not isinstance(node.facts.gpus, Missing):
@@ -146,7 +146,7 @@ def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridge
 
 
 def _is_other_end(link: _Slow, slow_links: Sequence[_Slow]) -> bool:
-    """True if the lower end of the same link, a device right below, tells the same."""
+    """True if the lower end of the same link, a device right below, reports the same."""
     return any(
         candidate.device.upstream[-1:] == (link.device.address,)
         and (candidate.what, candidate.now) == (link.what, link.now)

@@ -17,7 +17,7 @@ from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _MOST_EVIDENCE = 12
-# Which every InfiniBand port has, in every kernel: where they are not told, something keeps us from reading them.
+# Every InfiniBand port has them, in every kernel: where they are missing, they could not be read.
 _EXPECTED = ("symbol_error", "link_downed", "port_rcv_errors")
 _BROKEN: dict[str, str] = {"link_downed": "the link went down"}
 _CONGESTED = ("cnp", "ecn_marked", "slow_restart", "rnr_nak", "switch_relay")

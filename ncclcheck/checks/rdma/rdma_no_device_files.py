@@ -123,7 +123,7 @@ def _without_some(nodes: list[Surveyed], snapshot: Snapshot) -> Iterator[Finding
     """Devices without their file, and files that may not be opened.
 
     A container that is given some of the host's devices has the others in /sys too, so what is missing in the same
-    way on every node is a choice, and only told.
+    way on every node is a choice, and only reported.
     """
     absent: dict[tuple[str, ...], list[str]] = {}
     closed: dict[tuple[str, ...], list[str]] = {}

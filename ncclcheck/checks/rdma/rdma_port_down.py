@@ -91,7 +91,7 @@ def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _mattering(node: Surveyed) -> tuple[RdmaPort, ...]:
     """The ports NET/IB would take, and those of EFA, which their plug-in takes."""
-    return node.wanted + node.others
+    return node.selected + node.others
 
 
 def _is_unread(port: RdmaPort) -> bool:
@@ -154,7 +154,7 @@ def _is_named(node: Surveyed, port: RdmaPort) -> bool:
 
 
 def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
-    """One finding per reason and set of ports, so that what is the same on many hosts is told once."""
+    """One finding per reason and set of ports, so that what is the same on many hosts is reported once."""
     groups: dict[tuple[_Why, str], list[_Down]] = {}
     for down in downs:
         groups.setdefault((down.why, _state(down.place.port)), []).append(down)

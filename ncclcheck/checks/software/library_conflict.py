@@ -118,7 +118,7 @@ def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) ->
 
 
 def _why_broken(library: NcclLibrary) -> str:
-    """What came of loading it, where that failed; "" where it did not, or where that is not known."""
+    """The error of loading it, where that failed; "" where it did not, or where that is not known."""
     if not isinstance(library.version, Missing) or library.version.missing not in _BROKEN:
         return ""
     return library.version.detail.removeprefix(f"{library.path}: ")

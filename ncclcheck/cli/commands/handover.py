@@ -49,7 +49,7 @@ def _descriptors() -> frozenset[int]:
 
 
 def _ignored_by_shell() -> frozenset[int]:
-    """Return the signals that were ignored before Python did, which only a shell as the parent tells for certain."""
+    """Return the signals that were ignored before Python did, which is only certain if a shell is the parent."""
     with suppress(OSError, ValueError, IndexError):
         parent = Path(f"/proc/{os.getppid()}")
         if Path(os.readlink(parent / "exe")).name not in _SHELLS:  # noqa: PTH115 (its text, not its target)

@@ -43,7 +43,7 @@ def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mappin
 
 
 def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[str]:
-    """Write what NCCL and the kernel told to the folder of this look; return the files."""
+    """Write the messages of NCCL and the kernel to the folder of this look; return the files."""
     place = folder / f"look-{number}"
     if number > _MOST_FOLDERS or not files:
         return []
@@ -54,7 +54,7 @@ def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[st
 
 
 def dump_recorders(pipe_prefix: str, ranks: Sequence[RankProcess], folder: Path) -> list[str]:
-    """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that came of it.
+    """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that were written.
 
     The pipe is opened without waiting: a rank without NCCL has none, and one that hangs in C may not read it.
     """

@@ -1,4 +1,4 @@
-"""What the watcher found, told: a sentence on standard error, and report files in its folder and where asked."""
+"""The watcher's findings as a sentence on standard error, and as report files in its folder and where asked."""
 
 from __future__ import annotations
 

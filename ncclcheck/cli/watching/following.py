@@ -66,7 +66,7 @@ def _pass_on(job: int, number: int, passed_on: dict[int, float]) -> None:
 
 
 def _guarded(act: Callable[[], None]) -> bool:
-    """Return False after a bug, which is told: the job continues unwatched."""
+    """Return False after a bug, which is reported: the job continues unwatched."""
     try:
         act()
     except Exception as error:  # whatever it is, it must not end the job

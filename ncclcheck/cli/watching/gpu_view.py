@@ -1,4 +1,4 @@
-"""What NVML tells of the GPUs of a job that stands still: kept, and said where a GPU itself is to blame."""
+"""The state of the GPUs of a job that stands still, from NVML: saved, and reported if a GPU is at fault."""
 
 from __future__ import annotations
 

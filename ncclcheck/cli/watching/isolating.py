@@ -1,4 +1,4 @@
-"""`watch --isolate`: after a hang or a failure, `ncclcheck isolate` tells which node of the job is bad."""
+"""`watch --isolate`: after a hang or a failure, `ncclcheck isolate` names the bad node of the job."""
 
 from __future__ import annotations
 

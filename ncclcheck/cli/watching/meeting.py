@@ -1,4 +1,4 @@
-"""Which watcher of the job this is, and where the others are met: as preflight's agents find it."""
+"""Which watcher of the job this is, and where it joins the others: found as the agents of preflight find it."""
 
 from __future__ import annotations
 

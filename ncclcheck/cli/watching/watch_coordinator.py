@@ -44,7 +44,7 @@ class LeadPlan(Struct, frozen=True):
 
 
 class _Node:
-    """A node as its beats show it. State: the last beat and when it came, and the study that was asked for last."""
+    """A node as its beats show it. State: the last beat, its time, and the last study that was asked for."""
 
     def __init__(self, slot: int) -> None:
         self.slot = slot
@@ -55,7 +55,7 @@ class _Node:
 
 
 class WatchCoordinator:
-    """Decides over all nodes. `order` is what they are told."""
+    """Decides over all nodes. `order`: the last order to them."""
 
     def __init__(self, store: Store, plan: LeadPlan) -> None:
         self.order = WatchOrder(0)

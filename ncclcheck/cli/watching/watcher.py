@@ -150,7 +150,7 @@ class Watcher:
         if self._peers is not None:
             self._exchange(left=True)
             self._peers.close(self._knows_first_failure)
-            self._peers = None  # what node 0 did not tell by now is told here
+            self._peers = None  # what node 0 has not reported by now is reported here
         self._tell_deaths()
 
     def _note_further(self, *, can_tell: bool) -> None:
@@ -164,7 +164,7 @@ class Watcher:
 
     @property
     def _asks_ras(self) -> bool:
-        """Return whether NCCL's RAS is asked here: it tells of all nodes, and one of the job's watchers asks."""
+        """Return whether to ask NCCL's RAS here: it reports on all nodes, so only one watcher of the job asks."""
         return self._peers is None or self._peers.lead is not None or not self._peers.is_met
 
     def _note_stand(self, *, can_tell: bool) -> None:
@@ -287,7 +287,7 @@ class Watcher:
         if not failed or self.interrupted or self._is_led:
             return
         self._deaths_told = len(deaths)
-        if self.worst.decision == "died":  # the first one is told
+        if self.worst.decision == "died":  # the first failure is reported
             self.worst = with_victims(self.worst, [self._ended(death) for death in failed])
             return
         first, *later = failed

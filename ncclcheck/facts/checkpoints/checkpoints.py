@@ -30,7 +30,7 @@ def read_checkpoints(paths: Sequence[str], deadline_s: float) -> tuple[Checkpoin
 
 
 def read_one(path: str, deadline_s: float) -> CheckpointFolder | Missing:
-    """Return what the child told of the folder within the time."""
+    """Return the child's report on the folder, within the time."""
     inner_s = max(deadline_s - timeouts.CHECKPOINT_INNER_S, deadline_s / 2)
     child = run_python_child(_MODULE, [path, str(inner_s)], deadline_s=deadline_s)
     if isinstance(child, Missing):

@@ -198,10 +198,10 @@ class _Window:
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes. Raises ValueError where they are more than a directory has."""
         left = max(0, self._size - self._place)
-        wanted = left if size < 0 else min(size, left)
-        if wanted > _LONGEST_DIRECTORY_BYTES:
+        count = left if size < 0 else min(size, left)
+        if count > _LONGEST_DIRECTORY_BYTES:
             raise ValueError("longer than any directory")
-        data = os.pread(self._file.fileno(), wanted, self._begin + self._place)
+        data = os.pread(self._file.fileno(), count, self._begin + self._place)
         self._place += len(data)
         return data
 

@@ -1,4 +1,4 @@
-"""Child process: tells the load of each GPU for each line that it reads, so that NVML is initialised once.
+"""Child process: prints the load of each GPU for each line that it reads, so that NVML is initialised once.
 
 A line of JSON on stdout for each line on stdin: {"gpus": [...]}, or {"missing", "detail"} where NVML has no list. It
 ends with its input.
@@ -49,7 +49,7 @@ def _loads(nvml: Any) -> dict[str, Any]:
 
 
 def _load(nvml: Any, index: int) -> dict[str, Any]:
-    """Return what this GPU tells; null for what it does not."""
+    """Return the values of this GPU; null for those it does not report."""
     try:
         gpu = nvml.nvmlDeviceGetHandleByIndex(index)
     except nvml.NVMLError:

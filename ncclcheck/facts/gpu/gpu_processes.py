@@ -1,4 +1,4 @@
-"""Names the processes that NVML lists on a GPU, and tells this run's own from others'."""
+"""Names the processes that NVML lists on a GPU, and marks those of this run."""
 
 from __future__ import annotations
 

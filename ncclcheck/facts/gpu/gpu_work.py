@@ -98,7 +98,7 @@ def read_gpu_work(
     deadline_s: float,
     has_cuda: Callable[[], Fact[bool]] = torch_has_cuda,
 ) -> Fact[tuple[GpuWork, ...]]:
-    """Return what came of the work on each GPU that torch sees, at most `most`, all at once.
+    """Return the result of the work on each GPU that torch sees, at most `most`, all at once.
 
     A child that was still loading torch at the deadline says nothing of its GPU: unless another GPU is at fault, the
     whole is then Missing.
@@ -113,7 +113,7 @@ def read_gpu_work(
 
 
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
-    """Return all that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
+    """Return all that is known; Missing where a GPU did not answer and none failed. None: torch has no such GPU."""
     known = tuple(work for work in works if isinstance(work, GpuWork))
     unknown = [work for work in works if isinstance(work, Missing)]
     if unknown and all(gpu_work.outcome == "ok" for gpu_work in known):

@@ -30,7 +30,7 @@ _OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
 
 
 class Nvml(Struct, frozen=True):
-    """What NVML told: the GPUs in its order (by PCI address), and the driver."""
+    """What NVML reported: the GPUs in its order (by PCI address), and the driver."""
 
     gpus: Fact[tuple[Gpu, ...]]
     driver: Fact[GpuDriver]
@@ -74,14 +74,14 @@ class _Asked:
         self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
 
     def ended(self, wait_s: float) -> tuple[_NvmlAnswers, Missing | None] | None:
-        """Return what it told, and why it did not tell all (None: it did); None while it is at work."""
+        """Return its answers, and why they are incomplete (None: they are not); None while it runs."""
         result = self._running.result(wait_s)
         if isinstance(result, Missing):
             return None if result.missing == "timeout" else (_NvmlAnswers({}, {}), result)
         return result
 
     def so_far(self) -> tuple[_NvmlAnswers, float]:
-        """Return what it has told, and for how long it has been silent."""
+        """Return its answers so far, and for how long it has been silent."""
         output, at = self._said
         return _read(output), time.monotonic() - at
 
@@ -119,7 +119,7 @@ class _Asked:
 
 
 def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = timeouts.NVML_S) -> Nvml:
-    """Return what NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
+    """Return what NVML reports within `deadline_s`. A call that hangs or crashes is named, and only its value is lost.
 
     GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
     has, not what a job was given. Without a driver library they are Missing "absent".
@@ -149,7 +149,7 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = time
 
 
 def _is_over(asked: list[_Asked]) -> bool:
-    """Return whether one child has told all, and none before it may still do so.
+    """Return whether one child has answered everything, and no earlier one may still do so.
 
     Or when there is nothing to wait for.
     """
@@ -168,7 +168,7 @@ def _is_over(asked: list[_Asked]) -> bool:
 
 
 def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_NvmlAnswers, Missing] | None:
-    """Return what it told so far, and why its last call should be left out; None where there is no reason to."""
+    """Return its answers so far, and why to leave out its last call; None where there is no reason to."""
     end = newest.ended(0)
     if end is not None:
         answers, _ = end
@@ -187,7 +187,7 @@ def _call(answers: _NvmlAnswers) -> str:
 def _combined(
     ends: list[tuple[_NvmlAnswers, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
 ) -> Nvml:
-    """Return all that any child told; where several told it, the last. One that had no time to ask says nothing."""
+    """Return the answers of all children; of several answers the last. A child without time to ask adds nothing."""
     whole = _NvmlAnswers({}, {})
     why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
     for number, end in enumerate(ends):

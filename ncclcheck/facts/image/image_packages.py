@@ -23,7 +23,7 @@ _LONGEST = 500
 
 
 class Imported(Struct, frozen=True):
-    """What came of importing our dependencies, and what torch said of itself."""
+    """The result of importing our dependencies, and what torch says of itself."""
 
     failed: Fact[dict[str, str]]
     torch: Fact[TorchBuild]

@@ -22,7 +22,7 @@ CHILD = "ncclcheck.facts.nccl.nccl_child"
 
 
 class Inquiry(Struct, frozen=True):
-    """What came of asking a library.
+    """The result of asking a library.
 
     `net_plugin`: NCCL_NET_PLUGIN as the library has it after its config files; None where it is unset.
     """

@@ -1,4 +1,4 @@
-"""Finds every NCCL library that a process of this node could load, and tells which of them torch would get."""
+"""Finds every NCCL library that a process of this node could load, and which of them torch would get."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads what /sys tells of one network interface, on this machine and in a recorded tree alike."""
+"""Reads what /sys shows of one network interface, on this machine and in a recorded tree alike."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def read_link_counters(
     """Return the counters of the interfaces of the machine below `root`, as those before a run.
 
     Of those that have a device, or are in `with_address`. `of_card` returns the card's own statistics.
-    `zeros`: those that count nothing are told as well.
+    `zeros`: counters of 0 are returned as well.
     """
     here = machine(root)
     names = here.names(SYSFS_NET)

@@ -28,7 +28,7 @@ def pci_of(folder: Folder, link: str = "device") -> Fact[str]:
     """Return the address of the PCI card behind `folder` of /sys, also below virtio and auxiliary devices.
 
     Something on USB is on no card, although the controller of its bus is one. Without the link the folder's own place
-    in /sys/devices tells it.
+    in /sys/devices gives it.
     """
     linked_folder = folder.folder(link)
     if isinstance(linked_folder, Missing) and linked_folder.missing != "absent":

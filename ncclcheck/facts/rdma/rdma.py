@@ -194,7 +194,7 @@ def _gid_table_length(port: Folder) -> Fact[int]:
 
 
 def _device_files(here: Folder) -> Fact[tuple[str, ...]]:
-    """Return the uverbs names in /dev/infiniband; nothing is told by a tree without /dev."""
+    """Return the uverbs names in /dev/infiniband; a tree without /dev says nothing."""
     dev = here.folder("dev")
     if isinstance(dev, Missing):
         return dev
@@ -205,7 +205,7 @@ def _device_files(here: Folder) -> Fact[tuple[str, ...]]:
 
 
 def _peer_memory(here: Folder) -> Fact[tuple[str, ...]]:
-    """Return the paths that exist. Without /sys/module, which every kernel has, an absent path tells nothing."""
+    """Return the paths that exist. Without /sys/module, which every kernel has, an absent path says nothing."""
     found = tuple(path for path in PEER_MEMORY_PATHS if here.exists(path))
     modules = here.folder("sys/module")
     return modules if isinstance(modules, Missing) and not found else found

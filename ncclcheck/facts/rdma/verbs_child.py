@@ -36,7 +36,7 @@ def _load() -> dict[str, object]:
 
 
 def _path_of(library: ctypes.CDLL) -> str:
-    """Return the file that a function of the library lies in, as dladdr(3) tells it."""
+    """Return the file that a function of the library lies in, as dladdr(3) returns it."""
 
     class Found(ctypes.Structure):
         _fields_ = (

@@ -1,4 +1,4 @@
-"""What only libibverbs tells of RDMA ports, the MTU in use, asked in a child process that may be abandoned."""
+"""What only libibverbs reports of RDMA ports: the MTU in use, asked in a child process that may be abandoned."""
 
 from __future__ import annotations
 

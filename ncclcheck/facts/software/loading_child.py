@@ -1,4 +1,4 @@
-"""Child process: loads each library in a process of its own, and prints what came of all of them as JSON."""
+"""Child process: loads each library in a process of its own, and prints all results as JSON."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _start(task: Callable[[], object]) -> tuple[int, int]:
-    """Return a process that does the task; its id, and the pipe to which it writes what came of it."""
+    """Return a process that does the task; its id, and the pipe to which it writes the result."""
     reading, writing = os.pipe()
     parent = os.getpid()
     pid = os.fork()

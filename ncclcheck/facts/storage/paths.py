@@ -44,7 +44,7 @@ def read_paths(paths: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S)
 
 
 def read_path(path: WantedPath, deadline_s: float = timeouts.PATH_S, module: str = _MODULE) -> PathFact:
-    """Return what the path told within `deadline_s`; whatever it did not is Missing "timeout", and its process is gone.
+    """Return the facts of the path within `deadline_s`; late ones are Missing "timeout", and its process is killed.
 
     A process that survives SIGKILL (uninterruptible sleep on a dead mount) is left behind, and named.
     """

@@ -15,7 +15,7 @@ _MOST = 24  # new lines that are kept
 
 
 class LastWords:
-    """Takes the lines of one file; what a tracker tells at its end the program had told it, so it is not new."""
+    """Takes the lines of one file; a tracker repeats at its end what the program logged, so that is not new."""
 
     def __init__(self) -> None:
         self._new: deque[tuple[int, bytes]] = deque(maxlen=_MOST)

@@ -69,7 +69,7 @@ def resolve(
     words: Sequence[RawWords],
     dropped: int,
 ) -> Log:
-    """Return the log, with a rank and a host at every line where anything in the log tells them."""
+    """Return the log, with a rank and a host at every line where anything in the log gives them."""
     spoken = [_spoken(word) for word in words]
     raws = (
         [raw for raw, _ in events] + [raw for raw, _ in notes] + [raw for pair in spoken for raw in pair[:2]]

@@ -62,7 +62,7 @@ _STAGES: dict[str, InitStage] = {
     "Abort COMPLETE": "abort",
 }
 
-MOST_SOCKETS = 16  # of a process of NCCL 2.2 to 2.3, which tells each on a line of its own
+MOST_SOCKETS = 16  # of a process of NCCL 2.2 to 2.3, which prints each on a line of its own
 
 
 class Notes:
@@ -83,7 +83,7 @@ class Notes:
         self.gpudirect: dict[tuple[str, ...], str] = {}
 
     def knows_channel(self, message: bytes) -> bool:
-        """Return True if a `Channel` line tells nothing new."""
+        """Return True if a `Channel` line adds nothing new."""
         return (
             len(self.channels_seen) >= MOST_LINKS or message[message.find(b" : ") + 3 :] in self.channels_seen
         )
@@ -99,7 +99,7 @@ class Notes:
                 self.links[Link(int(match["source"]), int(match["target"]), match["via"].strip())] = None
 
     def info(self, message: str) -> tuple[InitStage, str, int, int] | None:
-        """Note a line; return the stage of a communicator with its id, rank and size, where it tells one."""
+        """Note a line; return the stage of a communicator with its id, rank and size, where the line has one."""
         if match := _SETTING.search(message):
             if len(self.settings) < _MOST_SETTINGS:
                 self.settings[match["name"]] = match["value"].strip().removesuffix(".")[:_LONGEST_VALUE]

@@ -1,4 +1,4 @@
-"""What one line tells by itself: its rank, its group in the tables, and NCCL's own words in it. Pure."""
+"""What one line means by itself: its rank, its group in the tables, and NCCL's own words in it. Pure."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Meanings:
         self._ras = RasText()
         self._sections = Sections()
         self._lent: tuple[int, Raw] | None = None  # who wrote the line before a traceback without labels
-        self._refused: tuple[int, str] = (-1, "")  # Open MPI tells a connection and its error on two lines
+        self._refused: tuple[int, str] = (-1, "")  # Open MPI prints a connection and its error on two lines
         self._event_at = (-1, "")  # the last line that named a node, and that node
         self._shell = Shell()
 
@@ -148,7 +148,7 @@ class Meanings:
         return raw
 
     def _with_its_connection(self, raw: Raw) -> str:
-        """Return the message, with the connection that the line before told where this one tells its error."""
+        """Return the message, with the connection of the line before where this line has its error."""
         message = raw.prefix.message
         at, connection = self._refused
         if connection and raw.number == at + 1 and message.lstrip().startswith("Error:"):
@@ -238,7 +238,7 @@ class Meanings:
         self._asserted.read(speaker, text)
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
-        """Every event that a line tells is kept."""
+        """Keep every event that a line reports."""
         speaker = speaker_of(raw.prefix)
         text = self._asserted.full_text(speaker, _GUESSES.split(text, maxsplit=1)[0])
         shown_text = text[:LONGEST_KEPT]
@@ -300,7 +300,7 @@ class Meanings:
         return raw
 
     def _harmless(self, text: str, raw: Raw, group: Group) -> None:
-        """Keep a line that the tables call harmless: what else it tells is kept where that is no alarm."""
+        """Keep a line that the tables call harmless: keep what else it reports, unless that is an alarm."""
         place, shown_text = raw.place(), text[:LONGEST_KEPT]
         self.keep(raw, Remark(place, shown_text, "harmless", {"why": group.means}))
         for topic, values in topics_of(text):
@@ -329,7 +329,7 @@ class Meanings:
         return PythonException(raw.place(), text, class_name, message[:LONGEST_KEPT], kind, where, topics)
 
     def _ended(self, speaker: Speaker, ended: exits.Ended, text: str, raw: Raw) -> None:
-        """Keep a launcher's line; torchrun's table tells host, rank and exit code on lines of their own."""
+        """Keep a launcher's line; torchrun's table has host, rank and exit code on lines of their own."""
         before = self._table.get(speaker, exits.Ended())
         if ended.pid is not None and ended.host is not None and ended.rank is not None:
             self.keep(
@@ -368,7 +368,7 @@ class Meanings:
 
 
 def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[AnyEvent]:
-    """Return the events with the failed connections of the line: an exception that tells one is no rank's own error."""
+    """Return the events with the failed connections of the line: an exception that names one is no rank's own error."""
     if any(isinstance(event, ConnectFailure) and event.final for event in connected):
         found = [
             replace(event, kind="after-effect")
@@ -380,7 +380,7 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
 
 
 def _topics_of(text: str, level: str | None, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
-    """Return the topics of a line; that another setting helped tells of another run that finished."""
+    """Return the topics of a line; that another setting helped means that another run finished."""
     found = [topic for topic in topics_of(text) if not is_info or topic[0] in _INFO_TOPICS]
     if _FRAME.match(text):  # a function that is called in a crash is named for its work, not for an error
         found = [topic for topic in found if topic[0] in _OF_FRAMES]

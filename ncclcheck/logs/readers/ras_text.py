@@ -36,7 +36,7 @@ class RasText:
     def read(
         self, text: str, rank: int | None, place: LogPosition
     ) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
-        """Yield where each rank is that the line names, its process id, and what it tells; `rank`: a label before."""
+        """Yield where each rank is that the line names, its process id, and its state; `rank`: a label before."""
         if not _may_match(text.lower()):
             return
         if match := HEADING.search(text):

@@ -139,7 +139,7 @@ def _question(text: str, line: int) -> _Question | None:
 
 
 def _kind_of(command: str) -> _Command:
-    """Return what the exit status of a command tells of."""
+    """Return the event that the exit status of a command shows."""
     asks = _ASKED.search(command)
     command = command[: asks.start()] if asks is not None else command
     if _BACKGROUND.search(command):

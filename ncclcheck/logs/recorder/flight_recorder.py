@@ -21,7 +21,7 @@ from ncclcheck.model.formats.pickles import read_pickle
 
 LONGEST_DUMP_BYTES = 128 << 20
 MOST_ENTRIES = 200_000
-MOST_NODES = 4_000_000  # values in a dump, shared ones counted as often as they are met
+MOST_NODES = 4_000_000  # values in a dump, shared ones counted as often as they occur
 MOST_DEPTH = 6
 KEPT_COMPLETED = 256  # of a group's collectives that are over: those before are compared by nobody
 KEPT = 20_000
@@ -42,7 +42,7 @@ _P2P = re.compile(r"^(?:send|recv)\b")
 class Recorded(Struct, frozen=True):
     """One operation of a group that a rank entered. Sizes are numbers of elements, of all tensors together.
 
-    `is_over`: completed, as far as the recorder tells; Gloo's entries never tell. `where`: the frame of the program.
+    `is_over`: completed, as far as the recorder knows; Gloo's entries never do. `where`: the frame of the program.
     """
 
     sequence: int
@@ -75,7 +75,7 @@ class Group(Struct, frozen=True):
 
 
 class Dump(Struct, frozen=True):
-    """One rank's dump. `rank` None: neither the file's name nor the dump tells. `newest_ns`: its last time stamp."""
+    """One rank's dump. `rank` None: neither the file's name nor the dump gives it. `newest_ns`: its last time stamp."""
 
     file: str
     rank: int | None
@@ -174,7 +174,7 @@ def _converted(plain: object) -> _Whole:
 
 
 def _count(value: object, left: int, depth: int) -> int:
-    """How many of `left` steps remain after all values below `value` were met. Raises DecodeError for none."""
+    """How many of `left` steps remain after all values below `value` were counted. Raises DecodeError for none."""
     if left <= 0 or depth < 0:
         raise DecodeError("a flight recorder dump that is nested or shared beyond any real one")
     left -= 1

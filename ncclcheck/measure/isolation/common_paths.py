@@ -75,7 +75,7 @@ def is_split(tests: Sequence[PairTest], standing: Standing) -> bool:
 def good_among_bad(tests: Sequence[PairTest], standing: Standing) -> set[int]:
     """Return the members that the evidence nearly calls bad, and that were good with each other.
 
-    That good test speaks for both of them, so the evidence is less than of one that met sound members only.
+    That good test speaks for both of them, so the evidence is weaker than for a member with sound partners only.
     """
     limit = threshold(len(standing.evidence)) / 2
     return {

@@ -35,7 +35,7 @@ class Named(Struct, frozen=True):
 
 
 class Conclusion(Struct, frozen=True):
-    """Who is bad: members, links (from, to, whether nothing came through) and groups (whether also when alone)."""
+    """The bad parts: members, links (from, to, whether nothing got through) and groups (whether also when alone)."""
 
     named: tuple[Named, ...]
     links: tuple[tuple[int, int, bool], ...]

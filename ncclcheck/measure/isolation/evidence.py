@@ -1,4 +1,4 @@
-"""How strongly the tests of pairs speak against each member: belief propagation over the graph of who met whom.
+"""How strongly the tests of pairs speak against each member: belief propagation over the graph of tested pairs.
 
 A slow test speaks against both of its ends, unless the other end is known to be bad. So each end weighs a test with
 what all *other* tests say about its partner (Pearl, Probabilistic Reasoning in Intelligent Systems, 4.3: messages
@@ -259,7 +259,7 @@ def _fitted(scale: Scale | None, sound: Sequence[PairTest], effect: float, floor
 
 
 def _rates(tests: Sequence[PairTest]) -> list[float]:
-    """Return the rates of all pairs, both ways; of a pair that met again the medians, so that repeats shift nothing."""
+    """Return the rates of all pairs, both ways; of a repeated pair the medians, so that repeats shift nothing."""
     of: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for test in tests:
         if test.rates_gbit_s is not None:

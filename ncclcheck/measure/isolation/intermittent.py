@@ -1,8 +1,8 @@
-"""Members that are bad at times: in more of their tests than disturbances explain, and good in others.
+"""Members that are bad intermittently: in more of their tests than disturbances explain, and good in others.
 
-The evidence takes a bad node to be bad in nearly all of its tests, so one good test outweighs several bad ones. What is
-bad at times is told by counting: how likely is it that disturbances, as often as those of all others, spoil so many of
-its tests? The bad tests of such a member are no disturbances, and speak against none of its partners.
+The evidence takes a bad node to be bad in nearly all of its tests, so one good test outweighs several bad ones. An
+intermittent fault is found by counting: how likely is it that disturbances, as frequent as those of all others, spoil
+so many of its tests? The bad tests of such a member are no disturbances, and are no evidence against its partners.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CAUSE = (
 )
 OPEN = 0.02  # the same, up to which more has to be known
 MOST_CAUSES = 0.25  # of the members: more are no members that are bad at times, but a path that they share
-MOST_FOUND = 16  # of them are looked for; a bad node of thousands is one that the evidence tells
+MOST_FOUND = 16  # candidates at most; a bad node of thousands shows in the evidence
 Rows: TypeAlias = Sequence[tuple[Pair, bool]]  # a test, and whether it was bad
 
 

@@ -77,7 +77,7 @@ def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]
     serious = []
     for entry in open_links(found):
         without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
-        candidates = max(len(found), 1 + without[0])  # also those that were good when they met again
+        candidates = max(len(found), 1 + without[0])  # also those that were good when repeated
         most = OPEN if entry.bad >= LINK_TESTS else FALSE_NAMES
         if candidates * chance_of_all_bad(entry.bad - 1, *without) <= most:
             serious.append(entry)

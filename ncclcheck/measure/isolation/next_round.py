@@ -206,7 +206,7 @@ def _has_fast_ones(tests: Sequence[PairTest], scale: Scale | None) -> bool:
 
 
 def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:
-    """Return a round that tells which nodes are good together; at last one pair alone between the two groups."""
+    """Return a round that shows which nodes are good together; at last one pair alone between the two groups."""
     sides = two_sides(order, tests, standing)
     if sides is None or (number < FEW_ROUNDS and sum(map(len, sides)) < len(order)):
         tested = {test.pair for test in tests}
@@ -291,7 +291,7 @@ def _paired(order: Sequence[int], tested: set[Pair]) -> tuple[Pair, ...]:
 
 
 def _unmet(order: Sequence[int], tested: set[Pair]) -> Pair | tuple[()]:
-    """Return two members that have not met."""
+    """Return two members that were not tested together."""
     pairs = ((first, second) for at, first in enumerate(order) for second in order[at + 1 :])
     return next((pair for pair in pairs if _pair(*pair) not in tested), ())
 
@@ -302,7 +302,7 @@ def _with_sound(
     """Return each suspect with a sound partner of its own, one that it did not meet yet where there is one."""
     excluded = frozenset(suspects)
     sound = [member for member in order if standing.evidence[member] <= CLEARED and member not in excluded]
-    # A slow test tells less of a partner that slow tests speak against, or that has few good ones.
+    # A slow test says less about a partner that slow tests speak against, or that has few good ones.
     sound.sort(
         key=lambda member: (
             len(standing.against.get(member, ())),

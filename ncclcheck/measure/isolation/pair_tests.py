@@ -29,9 +29,7 @@ _MOST_PASSES = 20
 
 FEW_TRANSFERS, MOST_TRANSFERS = 3, 31  # of a test; more where the rates vary
 MOST_ROUND_TRIPS = 1000  # of a test
-FIRST_TRANSFERS = (
-    9  # of a test as long as nothing tells how much the rates vary: also at 6 % of noise it counts
-)
+FIRST_TRANSFERS = 9  # of a test as long as the spread of the rates is unknown: also at 6 % of noise it counts
 OF_THE_MEAN = 1.1  # the deviation of the middle mean, times that of a transfer over the root of their number
 SEEN_OF_FEW = 2.0  # standard errors by which a deviation is raised that few transfers show
 
@@ -43,7 +41,7 @@ class PairTest(Struct, frozen=True):
     meanwhile. `detail`: what an end said, where it failed. `rails`: the rates forth and back of each GPU, where
     several measured at once; the rates are then those of the slowest. `transfers`: a rate is the middle mean of so
     many, and `deviations` are the standard deviations of one of them, forth and back, as a part; 0: not known.
-    `rail_shift`: GPU i of the first met GPU i + rail_shift of the second. `round_trip_us`: the shortest; 0: not known.
+    `rail_shift`: GPU i of the first used GPU i + rail_shift of the second. `round_trip_us`: the shortest; 0: not known.
     """
 
     round: int
@@ -154,7 +152,7 @@ def middle_mean(values: Sequence[float]) -> float:
 
 
 def deviation_of(seconds: Sequence[float]) -> float:
-    """Return the standard deviation of one of these times, as a part; 0 where one alone tells nothing."""
+    """Return the standard deviation of one of these times, as a part; 0 where there is only one."""
     return stdev(math.log(max(value, 1e-12)) for value in seconds) if len(seconds) > 1 else 0.0
 
 

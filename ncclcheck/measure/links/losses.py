@@ -96,7 +96,7 @@ def without_lossy(
 
 
 def _spread(first: int, second: int) -> tuple[int, int]:
-    """Return who calls whom, so that not always the same nodes call."""
+    """Return the caller and the called of each pair, so that not always the same nodes call."""
     return (first, second) if (first + second) % 2 else (second, first)
 
 

@@ -1,7 +1,7 @@
 """The links of GPUs: each one's rail (GPU i of a node with GPU i of the others), and its links inside the node.
 
 A rail is a GPU with its network card; all rails of a node send at the same time, as they do in a job. Ranks are the
-ends of the transfers here, so a slow rail of a node is told from its fast ones.
+ends of the transfers here, so a slow rail of a node is distinguished from its fast ones.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Place: TypeAlias = Literal["rail", "inside"]
 class SlowRail(Struct, frozen=True):
     """A rank whose transfers in one direction, or in both, are slow; in 1e9 B/s.
 
-    `peers`: with whom. `is_sure`: its partners are fast with others; else one of the two ends is slow, or the way
+    `peers`: the partners. `is_sure`: its partners are fast with others; else one of the two ends is slow, or the way
     between them.
     """
 

@@ -35,7 +35,7 @@ def suspicious(probes: Sequence[Probe], networks: Sequence[Places]) -> tuple[Tra
 
     Of NCCL's network, the first, first.
 
-    What is called slow, with the way back between two nodes, and what came to nothing: a transfer of a slow end once
+    What is called slow, with the way back between two nodes, and failed transfers: a transfer of a slow end once
     more, another one twice. And where another network is clearly faster than the first, once more a transfer from and
     to each node of the first.
     """

@@ -36,7 +36,7 @@ class SlowestPart(Struct, frozen=True):
 def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
     """Return what `outliers.slow_ends` says of the bandwidth probes of one network; of two nodes, `slow_way_of_two`.
 
-    What the CPU limited is never called slow, nor what came to nothing.
+    Transfers that the CPU limited, or that failed, are never called slow.
     """
     found = _by_pair(transfers)
     values = {pair: median(probe.value or 0.0 for probe in probes) for pair, probes in found.items()}

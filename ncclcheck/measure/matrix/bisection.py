@@ -146,11 +146,13 @@ def _sent(tests: Sequence[PairTest], number_of: Mapping[int, int]) -> dict[int, 
 def _ratio(within_gbit_s: Sequence[float], across_gbit_s: Sequence[float]) -> Bisection:
     """Return the ratio with its interval: the repeats of both kinds vary, by the same where little is known of one."""
     usual = mean(within_gbit_s)
-    logs, own = ([math.log(usual / rate) for rate in rates] for rates in (across_gbit_s, within_gbit_s))
-    repeats, values = len(logs), len(logs) + len(own)
-    squares = sum((value - mean(part)) ** 2 for part in (logs, own) for value in part)
+    logs, logs_within = (
+        [math.log(usual / rate) for rate in rates] for rates in (across_gbit_s, within_gbit_s)
+    )
+    repeats, values = len(logs), len(logs) + len(logs_within)
+    squares = sum((value - mean(part)) ** 2 for part in (logs, logs_within) for value in part)
     spread = math.hypot(math.sqrt(squares / (values - 2)), LEAST_SPREAD)
-    error = STUDENT[min(values - 1, MOST_STUDENT)] * spread * math.sqrt(1 / repeats + 1 / len(own))
+    error = STUDENT[min(values - 1, MOST_STUDENT)] * spread * math.sqrt(1 / repeats + 1 / len(logs_within))
     middle = mean(logs)
     low, ratio, high = (math.exp(value) for value in (middle - error, middle, middle + error))
     return Bisection(usual, mean(across_gbit_s), ratio, low, high, repeats)

@@ -79,7 +79,7 @@ def cell_scale(tests: Sequence[PairTest]) -> CellScale | None:
         return None
     spread = max(LEAST_SPREAD, noise_between(tests, min(test.transfers for test in tests)) or 0.0)
     if is_few({end for test in tests for end in test.pair}):
-        logs = ([math.log(rate) for rate in own if rate] for own in rates_by_path(tests).values())
+        logs = ([math.log(rate) for rate in repeats if rate] for repeats in rates_by_path(tests).values())
         spread = max(spread, spread_of_repeats(logs))
     window = max(LEAST_GAP, GAP_SPREADS * spread)
     middle = rates[max(0, len(rates) - max(TOP_VALUES, len(rates) // TOP_SHARE))]

@@ -198,7 +198,7 @@ def _is_apart(member: int, groups: Groups, counts: Mapping[tuple[int, int], Sequ
 def _slow_with(
     member: int, group: Sequence[int], counts: Mapping[tuple[int, int], Sequence[int]]
 ) -> tuple[int, int]:
-    """Return with how many of the group the member was slow, of how many that it met."""
+    """Return with how many members of the group the member was slow, and with how many it was tested."""
     rates = [
         counts[pair] for partner in group if (pair := (min(member, partner), max(member, partner))) in counts
     ]

@@ -20,7 +20,7 @@ ROW_SLOW = 0.8  # of its tests a slow node spoils at least so many
 class SlowCell(Struct, frozen=True):
     """A path from one node to another: the median of its rates when measured again, as a part of what is usual.
 
-    None: nothing came through. `usual_gbit_s`: what the other paths of its kind reach. `slow`: in how many of its tests
+    None: nothing got through. `usual_gbit_s`: what the other paths of its kind reach. `slow`: in how many of its tests
     it was slow.
     """
 
@@ -126,14 +126,14 @@ def _slow_of_few(known: Kinds) -> tuple[SlowCell, ...]:
     again = rates_by_path(known.of("again"))
     found = []
     for path, level in levels_of(known.tests, known.leaves).items():
-        own = again.get(path, ())
-        if len(own) < AGAIN:
+        repeats = again.get(path, ())
+        if len(repeats) < AGAIN:
             continue
         if level is not None and level.is_slow:
             part = level.gbit_s / level.usual_gbit_s
             found.append(SlowCell(*path, part, level.usual_gbit_s, level.tests, level.slow))
-        elif level is None and not any(own):
-            found.append(SlowCell(*path, None, _Usual(known).of(path), len(own) + 1, len(own) + 1))
+        elif level is None and not any(repeats):
+            found.append(SlowCell(*path, None, _Usual(known).of(path), len(repeats) + 1, len(repeats) + 1))
     return tuple(found)
 
 

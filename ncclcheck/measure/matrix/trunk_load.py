@@ -3,7 +3,7 @@
 Nobody knows at first which nodes are behind one switch. Of all nodes in random pairs, in both directions, half cross
 the trunk between two leaves: at 2:1 that fills it, and chance makes it a little more in one round and less in another.
 The slowest pairs of such a round cross it. They are kept and the others are paired anew, of which half cross it as
-well, so the load grows until pairs that cross are clearly slow. A fast pair tells something only then.
+well, so the load grows until pairs that cross are clearly slow. A fast pair is evidence only then.
 """
 
 from __future__ import annotations

@@ -19,12 +19,12 @@ def meshes(snapshot: Snapshot) -> dict[str, Mesh]:
 
 def names_none(snapshot: Snapshot) -> bool:
     """Return whether no node's command line names parallel groups; what could not be read may name some."""
-    told = [mesh for _, mesh in snapshot.known("mesh")]
-    return len(told) == len(snapshot.nodes) > 0 and not meshes(snapshot)
+    meshes_read = [mesh for _, mesh in snapshot.known("mesh")]
+    return len(meshes_read) == len(snapshot.nodes) > 0 and not meshes(snapshot)
 
 
 def _is_sound(mesh: Mesh) -> bool:
-    """Return whether a mesh that another node told is one: its own command line would refuse any other."""
+    """Return whether a mesh from another node is valid: its own command line would refuse any other."""
     names = [dimension.name for dimension in mesh.dimensions]
     sizes = [dimension.size for dimension in mesh.dimensions]
     return (

@@ -88,7 +88,7 @@ def mix_sizing(plan: MeshPlan, element_bytes: int) -> Sizing:
 
 
 def mesh_plan_faults(plan: MeshPlan, world: int) -> Iterator[str]:
-    """Yield why no node 0 would order this: a plan that came over the network is checked before anything is done."""
+    """Yield why no node 0 would order this: a plan from the network is checked before anything is done."""
     mesh = plan.mesh
     names = [dimension.name for dimension in (*mesh.dimensions, *mesh.overlaid)]
     sizes = [dimension.size for dimension in (*mesh.dimensions, *mesh.overlaid)]

@@ -46,7 +46,7 @@ class PairHistory:
                 self._waited.setdefault(_host_pair(pair), deque(maxlen=KEPT)).append(pair.waited)
 
     def parts(self, pairs: Sequence[SoakPair]) -> dict[tuple[str, str], float]:
-        """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing.
+        """Return which part of its usual rate each pair reaches; one without an earlier measurement is left out.
 
         An end that waited for a core, longer than usual, may have lost all that time by it: a pair counts as fast as
         it would have been without, so that what other programs do on the cores is not said of the network.

@@ -1,4 +1,4 @@
-"""From the lines of a series to what it tells, one line after the other, in memory that does not grow with it."""
+"""From the lines of a series to its events, one line after the other, in memory that does not grow with it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ WINDOWS = (60, 300, 3600)
 
 
 class _Noted(Struct, frozen=True):
-    """A drop with all that is known of it: whom it comes from, since when that is known, and what moved meanwhile."""
+    """A drop with all that is known of it: its source, since when that is known, and what moved meanwhile."""
 
     op: Op
     drop: Drop
@@ -83,7 +83,7 @@ class _Episode:
 
 
 class SoakJudge:
-    """Judges a series. A class because it takes the lines as they come, and tells what it knows at any time."""
+    """Judges a series. A class because it takes the lines as they arrive, and gives its events at any time."""
 
     def __init__(self, folder: str = "") -> None:
         self._folder = folder
@@ -200,7 +200,7 @@ class SoakJudge:
             series.noted = None
 
     def _name_drops(self, episode: _Episode) -> None:
-        """Say of the drops that last how large they are by now, whom they come from, and what moved meanwhile."""
+        """Update the lasting drops: their present size, their source, and what moved meanwhile."""
         for series in self._series.values():
             drop = series.detector.drop
             if series.noted is None or drop is None:
@@ -240,7 +240,7 @@ class SoakJudge:
         return len(self._sure()) + self._incidents.count
 
     def _sure(self) -> list[_Noted]:
-        """Return the drops that are told from nothing by now."""
+        """Return the drops that are significant by now."""
         return [noted for noted in self._drops.values() if noted.drop.low > 0]
 
     @property

@@ -95,7 +95,7 @@ def after_news(before: Watch, news: Watch) -> Watch:
 
 
 def shortened(watch: Watch) -> Watch:
-    """Return the decision as other nodes are told it: without stacks, long lists cut, and how much is left out."""
+    """Return the decision as other nodes get it: without stacks, long lists cut, and how much is left out."""
     cut = {name: getattr(watch, name)[:_MOST_SENT] for name in ("culprits", "blocked", "remarks")}
     cut |= {name: getattr(watch, name)[:_MOST_NAMES_SENT] for name in ("victims", "hosts", "silent")}
     left = [

@@ -1,6 +1,6 @@
 """Do the GPUs of a job compute? Pure.
 
-That a kernel runs tells nothing: one of NCCL that waits for another rank runs, too, and NVML then calls the GPU 100 %
+That a kernel runs proves nothing: one of NCCL that waits for another rank runs, too, and NVML then calls the GPU 100 %
 busy. It hardly uses the GPU's memory and takes little power (github.com/NVIDIA/nccl/issues/968: 100 % and 70 W).
 """
 

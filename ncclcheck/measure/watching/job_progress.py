@@ -50,7 +50,7 @@ def first_pace(look: Look) -> Pace:
 
 
 class Signs(Struct, frozen=True):
-    """What tells that the ranks of a node advance: bytes moved, or even the idlest rank woke up often."""
+    """Signs that the ranks of a node advance: bytes moved, or even the idlest rank woke up often."""
 
     moves_bytes: bool
     wakes: bool
@@ -82,7 +82,7 @@ def next_pace(pace: Pace, look: Look, *, works: bool = False) -> Pace:
 
 
 def next_job_pace(pace: Pace, at_s: float, nodes: Sequence[Signs]) -> Pace:
-    """Return the pace of a whole job after its nodes told their signs.
+    """Return the pace of a whole job after its nodes reported their signs.
 
     It advances where one node moves bytes, or where the ranks of all nodes wake up: one that polls for something while
     the others wait gets nowhere.

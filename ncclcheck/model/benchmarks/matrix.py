@@ -50,7 +50,7 @@ class MatrixNode(Struct, frozen=True, forbid_unknown_fields=True):
 class MatrixPath(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
-    """A path that is slow, as a part of `usual_gbit_s`; null: nothing came through.
+    """A path that is slow, as a part of `usual_gbit_s`; null: nothing got through.
 
     `slow`: in how many of its tests it was; 0: in all. Of few nodes the middle of all tests counts.
     """

@@ -21,7 +21,7 @@ def farthest(environment: Mapping[str, str], version: str) -> str:
     """Return the farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
 
     NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
-    is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
+    is not distinguished; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
     ncclTopoCheckGdr).
     """
     text = environment.get("NCCL_NET_GDR_LEVEL", "")

@@ -34,7 +34,7 @@ from ncclcheck.report.verdict import verdict
 
 NOT_ONE_JOB = Missing("absent", "the nodes were checked one by one")
 COMMAND = "merge"
-# What needs nodes that met: who reaches whom, how fast, and what changed during a run.
+# Checks that need nodes of one run: which nodes reach each other, how fast, and what changed during a run.
 _TOGETHER = frozenset(
     {
         "address-duplicate", "peer-filtered", "peer-refused", "peer-no-route", "peer-one-way", "mtu-blackhole",
@@ -210,7 +210,7 @@ def _reasons(entries: Iterable[tuple[Report, CheckEntry]]) -> str:
             continue
         hosts = [node.host for node in report.nodes]
         for part in entry.reason.split("; "):
-            if len(hosts) != 1 or f" of {hosts[0]}: " in part:  # it says itself of whom
+            if len(hosts) != 1 or f" of {hosts[0]}: " in part:  # the part names its host itself
                 hosts_of.setdefault(part, [])
             else:
                 hosts_of.setdefault(part.removeprefix(f"{hosts[0]}: "), []).extend(hosts)

@@ -1,4 +1,4 @@
-"""The chart of the rounds of `isolate`: who met whom, and what both directions reached of the usual rate."""
+"""The chart of the rounds of `isolate`: the pairs, and the share of the usual rate that each direction reached."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from ncclcheck.report.text.plain import plain
 
 MOST_MAPPED = 64
 _NAME_LENGTH = 20
-_MOST_OPEN = 8  # paths that are told one by one
+_MOST_OPEN = 8  # paths that are listed one by one
 _WHOLE = 0.95  # of the reference and more is drawn as a full cell
 
 

@@ -1,4 +1,4 @@
-"""Why a soak tells too little for a verdict."""
+"""Why a soak has too little data for a verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks that found nothing, for people: what could not be told and why, and with -v what passed or did not apply."""
+"""Checks that found nothing, for people: what is unknown and why, and with -v what passed or did not apply."""
 
 from __future__ import annotations
 

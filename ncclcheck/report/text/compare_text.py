@@ -117,7 +117,7 @@ def _values(changes: Changes) -> Iterator[Line]:
 
 
 def _unknown_bandwidths(changes: Changes) -> str:
-    """Return what cannot be told about the bandwidths: they did not pass."""
+    """Return which bandwidths cannot be compared: they did not pass."""
     unknown = sum(change.verdict == "not-known" for change in changes.bandwidth)
     if unknown:
         return f" that can be told; {unknown} of {plural(len(changes.bandwidth), 'point')} cannot be compared"

@@ -4,7 +4,7 @@ It outlives the watcher, so that the job never writes to a pipe that nobody read
 a socket to the watcher, and SOURCE:TARGET:FILE of each stream, by descriptor. Standard library only: it stays small.
 
 The watcher sends `?` and gets `!` once all that the job wrote so far is passed on. When nobody reads a target any more,
-the watcher is told the number of the stream, so that it closes its own source too: then the job gets EPIPE, as without.
+the watcher gets the number of the stream, so that it closes its own source too: then the job gets EPIPE, as without.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def _absent(files: Files, pattern: re.Pattern[str]) -> Iterator[str]:
 
 
 def ranks(files: Files) -> Lacks | None:
-    """Doubt files of ranks with a hole in their numbers, of which nothing tells how many they are.
+    """Doubt files of ranks with a hole in their numbers, where nothing says how many there are.
 
     A node may have those of its own ranks, or a file of every n-th rank only: numbers at equal distances have no hole.
     """

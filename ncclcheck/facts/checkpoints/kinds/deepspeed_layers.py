@@ -74,9 +74,9 @@ def _named(files: Files, below: str) -> set[int] | Missing:
     return named
 
 
-def _layers_in(told: Any) -> Iterator[int]:
-    for key in _SHAPES if isinstance(told, dict) else ():
-        groups = told.get(key)
+def _layers_in(saved: Any) -> Iterator[int]:
+    for key in _SHAPES if isinstance(saved, dict) else ():
+        groups = saved.get(key)
         for group in groups if isinstance(groups, list) else [groups]:
             for name in (
                 group.items if isinstance(group, Record) else group if isinstance(group, dict) else ()

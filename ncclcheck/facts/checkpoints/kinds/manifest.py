@@ -28,7 +28,7 @@ _DEPTH = 8  # of lists in lists
 
 
 class _Listed(Struct, frozen=True):
-    """A file of the manifest, and its size in bytes where that is told."""
+    """A file of the manifest, and its size in bytes where it is given."""
 
     name: str
     size: int | None
@@ -109,7 +109,7 @@ def _is_name(files: Files, text: str) -> bool:
 
 
 def _size(value: Any) -> int | None:
-    """Return a size that is told as a number, or as its digits."""
+    """Return a size that is written as a number, or as its digits."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:  # noqa: PLR2004 (a checksum)

@@ -81,7 +81,7 @@ def too_many(kind: CheckpointFormat) -> Lacks:
 
 
 def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
-    """Add why the file that tells how many ranks there are does not: names alone do not make a checkpoint complete."""
+    """Add why the file with the number of ranks does not give it: names alone do not make a checkpoint complete."""
     if not isinstance(content, Unread):
         return lacks
     line = f"{source}: {content.reason}"
@@ -91,7 +91,7 @@ def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
 
 
 def number(content: Any, name: str) -> int:
-    """Return a number that the saved object tells, of a dictionary or of an object's state; 0 where it does not."""
+    """Return a number from a dictionary or an object's state; 0 where there is none."""
     value = (
         content.get(name)
         if isinstance(content, dict)
