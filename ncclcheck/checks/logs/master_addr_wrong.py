@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
-from ncclcheck.checks.logs._network import UNANSWERED, unmade
+from ncclcheck.checks.logs._network import UNANSWERED, missed_by_all, unmade
 from ncclcheck.checks.logs._view import (
     culprits,
     exceptions,
@@ -371,6 +371,14 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             [*tries, *registered(log)],
             confidence="likely",
             hosts=path_ends(log, tries),
+        )
+    elif remote and (missed := missed_by_all(log, remote)):
+        yield suspect(
+            f"All {len(missed)} nodes of the job, the first one too, got no answer at the master address "
+            f"{remote[0].address}:{remote[0].port}: it is another machine's.",
+            remote,
+            confidence="likely",
+            hosts=(remote[0].address,),
         )
     elif remote and remarks(log, "first-node"):
         yield suspect(

@@ -10,6 +10,24 @@ from ncclcheck.logs.patterns.topic import Topic
 PROGRAM_TOPICS: tuple[Topic, ...] = (
     # Python environment and libraries
     Topic(
+        "library-replaced",  # by a person, who tried another build or version of NCCL
+        (
+            r"^[^\n]{0,120}[$#%>] (?:sudo )?(?:mv|ln|cp|rm|dpkg|apt(?:-get)?|dnf|yum) [^\n]{0,300}\blibnccl",
+            r"^[^\n]{0,120}[$#%>] [^\n]{0,80}\b(?:pip3?|uv|conda|mamba) [^\n]{0,120}\bnccl(?:-cu\d\d)?[ =<>]",
+            r"^[^\n]{0,120}[$#%>] [^\n]{0,80}(?:LD_PRELOAD|LD_LIBRARY_PATH|VLLM_NCCL_SO_PATH)=\S{0,200}nccl",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "went-well",  # in the words of who tried something else
+        (
+            r"^#+ (?:(?:after|with|since|now)\b|[^\n]{0,80}\bafter ).{0,80}(?:\bclean\b|"
+            r"\b(?:no|zero|0) (?:more )?(?:\w{1,12} )?(?:hang|stall|timeout|error|crash)|"
+            r"\b(?:runs?|works?|is) (?:fine|stable|normally)|\b(?:stable|works|gone)\b)",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "nccl-symbol",
         (
             r"Unable to load NCCL library",
