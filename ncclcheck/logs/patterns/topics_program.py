@@ -310,6 +310,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\breturn ?code ?[=:] ?0$",  # of subprocess
+            r"\bnhc: {1,4}Health check passed\b",  # LBNL's Node Health Check, and Azure's
             r"\bAMReX \(\S{1,60}\) finalized",
             r"All processes entering MPI_Finalize",  # of Intel's MPI benchmarks
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"
