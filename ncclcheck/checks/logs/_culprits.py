@@ -25,6 +25,7 @@ _BOTH_ENDS = 2
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
 _ABORTED = -6
+_MOST_SHOWN = 5  # of the hosts of a cause, by its lines of evidence
 _LINES_OF_HELP = 14  # of a text of Open MPI, down to its fields
 _FIRST_OF_NODE, _FIRST_OF_MPI = ") local_rank: ", "Process name: "  # in torchrun's words, in Open MPI's
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
@@ -52,9 +53,19 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     if suspect.slug == "world-size-mismatch" and (pending := _pending(log)):
         return pending
     named = _attributed(log, suspect)
-    if suspect.slug in _OF_IMAGE and _are_all(log, named):
+    if suspect.slug in _OF_IMAGE and _are_all(log, named) and _say_the_same(suspect, named):
         return ()
     return named if suspect.blames_nobody else _with_its_rank(log, suspect, _with_nodes(log, suspect, named))
+
+
+def _say_the_same(suspect: Suspect, named: tuple[str, ...]) -> bool:
+    """Return True if all of them speak the first line of evidence, but for its numbers; of many not all are shown."""
+    wordings = [
+        (re.sub(r"\d+", "", line.observed), line.hosts or (line.subject,)) for line in suspect.evidence
+    ]
+    speakers = {name for wording, names in wordings if wording == wordings[0][0] for name in names}
+    hosts = {name for name in named if not name.startswith("rank ")} or set(named)
+    return len(hosts) > _MOST_SHOWN or hosts <= speakers
 
 
 def _far_end(log: Log) -> tuple[str, ...]:
