@@ -372,15 +372,7 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             confidence="likely",
             hosts=path_ends(log, tries),
         )
-    elif remote and (missed := missed_by_all(log, remote)):
-        yield suspect(
-            f"All {len(missed)} nodes of the job, the first one too, got no answer at the master address "
-            f"{remote[0].address}:{remote[0].port}: it is another machine's.",
-            remote,
-            confidence="likely",
-            hosts=(remote[0].address,),
-        )
-    elif remote and remarks(log, "first-node"):
+    elif remote and (remarks(log, "first-node") or missed_by_all(log, remote)):
         yield suspect(
             f"The first node itself cannot reach the master address {remote[0].address}:{remote[0].port}: it is the "
             "address of another machine, or of none.",
