@@ -91,6 +91,8 @@ def test_a_node_that_hangs_in_a_round_is_named_and_costs_seconds(lab: LabOf, fau
     found = isolation(outcomes["node1"])
     assert [(node["host"], node["verdict"]) for node in found["nodes"]] == [("node3", "hang")], found
     assert outcomes["node1"].code == 4, str(outcomes["node1"].finished)
+    assert outcomes["node1"].outcome("interface-down") == "passed", "what it had told before stays known"
+    assert "node3 did not report" not in outcomes["node1"].finished.stdout
     assert took_s <= 45, took_s
 
 
