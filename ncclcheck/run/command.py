@@ -50,10 +50,10 @@ def run_command(
 
     `relayed` is the store of a run that another process leads, which started this one on its node.
     """
+    notice_pauses()
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
-    notice_pauses()
     told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
     detected = detect(told, options.flags, options.line)
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():

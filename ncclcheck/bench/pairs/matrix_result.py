@@ -9,8 +9,9 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from ncclcheck.bench.pairs.pair_result import pair_isolation
-from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
+from ncclcheck.bench.pairs.pair_result import calls_words, pair_isolation
+from ncclcheck.bench.pairs.pair_rounds import Rounds
+from ncclcheck.bench.pairs.silent_nodes import Lost
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.matrix.bisection import Bisection
 from ncclcheck.measure.matrix.matrix_plan import MatrixPlan, conclude_matrix, matrix_plan
@@ -83,7 +84,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
         ),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
-        rounds.is_finished and found.is_decided and not rounds.unheard,
+        rounds.is_finished and found.is_decided and not rounds.unheard and not rounds.cut,
         tuple(
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells
@@ -98,7 +99,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
             )
             for uplink in found.uplinks
         ),
-        rounds.unheard_hosts(host_of),
+        rounds.unheard_hosts(host_of, with_cut=True),
     )
 
 
@@ -130,7 +131,7 @@ def _rails(host_of: Mapping[int, str], found: RailTable | None) -> RailRates | N
 
 def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Rounds) -> Fact[FabricMatrix]:
     """Return the result where no test between nodes that answer finished: who was lost, and nothing of the others."""
-    unheard = rounds.unheard_hosts(host_of)
+    unheard = rounds.unheard_hosts(host_of, with_cut=True)
     if not rounds.lost:
         why = "" if unheard is None else f": {', '.join(unheard.hosts)} fell silent: {unheard.words}"
         return Missing("error", f"no pair of nodes finished a test{why}")
@@ -164,7 +165,7 @@ def _lost(host_of: Mapping[int, str], gone: Lost) -> MatrixNode:
         sends_slowly=False,
         receives_slowly=False,
         outcome=gone.outcome,
-        detail=gone.detail,
+        detail=gone.detail + calls_words(host_of, gone),
     )
 
 
