@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from statistics import median
 
 from ncclcheck.bench.pairs.pair_rounds import Rounds
@@ -28,6 +28,9 @@ from ncclcheck.model.formats.prose import joined
 from ncclcheck.model.snapshot import ProbeOutcome
 
 _GBIT_DIGITS = 4
+_NO_CALL = (
+    "their tests did not finish, and each call after them got no answer; both nodes are good with others"
+)
 _MET: dict[ProbeOutcome, str] = {
     "ok": "it answers",
     "refused": "its machine answers that nothing listens: its ncclcheck has ended",
@@ -49,17 +52,14 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
         own_tests = sum(gone.ticket in (test.first, test.second) for test in rounds.tests)
         detail = gone.detail + calls_words(host_of, gone)
         named.append(BadNode(host_of[gone.ticket], verdict, None, own_tests, 0.0, detail=detail))
+    cut_hosts = {host_of[ticket] for ticket in cut}
+    paths = list(_paths(host_of, rounds, cut_hosts | {node.host for node in named}, found))
+    told = {host for link in paths if link.detail for host in (link.from_host, link.to_host)}
     count = len(host_of)
     return PairIsolation(
         _rounds(host_of, rounds.tests, found.scale),
         tuple(sorted(named, key=lambda node: node.host)),
-        (
-            *(
-                BadLink(host_of[first], host_of[second], "blocked" if blocked else "slow")
-                for first, second, blocked in found.links
-            ),
-            *links,
-        ),
+        (*paths, *links),
         tuple(
             BadGroup(tuple(host_of[member] for member in side), "slow_uplink" if alone else "slow_together")
             for side, alone in found.groups
@@ -67,7 +67,7 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
         None if found.scale is None else only_from(plan, len(members), rounds.rings, found.scale.spread),
         Coverage(len({test.pair for test in rounds.tests}), count * (count - 1) // 2),
         round(found.chance, 6),
-        _undecided(host_of, found, rounds),
+        tuple(host for host in _undecided(host_of, found, rounds) if host not in told),
         None if found.scale is None else round(found.scale.reference_gbit_s, _GBIT_DIGITS),
         round(found.disturbed, 4),
         plan.seed,
@@ -103,6 +103,17 @@ def calls_words(host_of: Mapping[int, str], gone: Lost) -> str:
     for caller, outcome in gone.calls:
         by.setdefault(_MET.get(outcome, _MET["filtered"]), []).append(host_of[caller])
     return "".join(f"; called by {joined(sorted(hosts))}, {met}" for met, hosts in by.items())
+
+
+def _paths(host_of: Mapping[int, str], rounds: Rounds, bad: Set[str], found: Conclusion) -> Iterator[BadLink]:
+    """Yield the paths that the tests name, and those between good nodes by which not even a call came through."""
+    told = {link[:2] for link in found.links}
+    for source, target, is_blocked in found.links:
+        detail = _NO_CALL if is_blocked and (source, target) in rounds.blocked else ""
+        yield BadLink(host_of[source], host_of[target], "blocked" if is_blocked else "slow", detail)
+    for source, target in sorted(set(rounds.blocked) - told):
+        if not bad & {host_of[source], host_of[target]}:
+            yield BadLink(host_of[source], host_of[target], "blocked", _NO_CALL)
 
 
 def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) -> tuple[str, ...]:

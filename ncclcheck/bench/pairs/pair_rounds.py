@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -20,16 +20,18 @@ from ncclcheck.bench.pairs.round_answers import (
     gather_start,
 )
 from ncclcheck.bench.pairs.round_limit import Finished
-from ncclcheck.bench.pairs.silent_nodes import Lost, SilentNodes, Unanswered
+from ncclcheck.bench.pairs.silent_nodes import Calls, Lost, SilentNodes, Unanswered
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.isolation.conclusion import conclude
 from ncclcheck.measure.isolation.doubling import RingTest, next_ring
+from ncclcheck.measure.isolation.links import FAILED_TWICE
 from ncclcheck.measure.isolation.next_round import Plan, Round
-from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
 from ncclcheck.model.benchmarks.isolation import NO_ANSWER, PairOutcome, Unheard
 from ncclcheck.model.codec import encode
+from ncclcheck.model.snapshot import ProbeOutcome
 from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_POLL_S
 
 TWO_NODES = 2
@@ -41,7 +43,8 @@ class Rounds(Struct, frozen=True):
 
     `unheard`: who fell silent in a way that says nothing of them. `cut`: who lives, while the path between it and node
     0 does not carry its messages. `paused`: who stood still in rounds whose tests were dropped for that, for how long.
-    `first`: the ticket of node 0, where it is a node.
+    `first`: the ticket of node 0, where it is a node. `blocked`: from whom to whom not even a call came through, each
+    time after a test of two nodes that answer did not finish, twice or more.
     """
 
     tests: tuple[PairTest, ...]
@@ -52,6 +55,7 @@ class Rounds(Struct, frozen=True):
     cut: tuple[Lost, ...] = ()
     paused: dict[int, float] = {}
     first: int | None = None
+    blocked: tuple[Pair, ...] = ()
 
     @property
     def missing(self) -> frozenset[int]:
@@ -99,6 +103,8 @@ class _Course:
         self.silent = SilentNodes(lead)
         self._planned: dict[int, int] = {}  # by the number of the order, that of the planner
         self._pauses: dict[int, list[float]] = {}
+        self._unfinished: list[Pair] = []  # of the last round: both ends answer, and are to call each other
+        self._calls: defaultdict[Pair, list[ProbeOutcome]] = defaultdict(list)  # from the first to the second
 
     @property
     def members(self) -> list[int]:
@@ -111,7 +117,14 @@ class _Course:
         lost = [*self.lost, *(self.silent.all_lost() if with_silent else ())]
         paused = {ticket: round(sum(pauses), 1) for ticket, pauses in self._pauses.items()}
         found = rounds_of(len(self._tickets), self.tests, lost, is_finished=is_finished)
-        return replace(found, paused=paused, first=self._lead.first)
+        blocked = [pair for pair, met in self._calls.items() if len(met) >= FAILED_TWICE and "ok" not in met]
+        return replace(found, paused=paused, first=self._lead.first, blocked=tuple(blocked))
+
+    def calls(self) -> Calls:
+        """Return who calls whom next."""
+        members = self.members
+        ends = {end for pair in self._unfinished for end in pair}
+        return self.silent.calls(members).and_each_other(self._lead, ends.intersection(members))
 
     def take(self, number: int, answers: Mapping[int, PairAnswer]) -> set[int]:
         """Take answers to the order of that number; return whose tests of that round say nothing.
@@ -135,10 +148,18 @@ class _Course:
 
     def add(self, number: int, planned: Round, answers: Answers) -> None:
         """Take the answers to a round, and its tests but for those that say nothing."""
+        for first, second in self._unfinished:
+            for caller, called in ((first, second), (second, first)):
+                if caller in answers and str(called) in answers[caller].reached:
+                    self._calls[caller, called].append(answers[caller].reached[str(called)])
         busy = {end for pair in planned.pairs for end in pair}
         spoilt = self.take(number, {ticket: answer for ticket, answer in answers.items() if ticket in busy})
         self._planned[number] = planned.number
-        self.tests += [_test(planned, pair, answers) for pair in planned.pairs if spoilt.isdisjoint(pair)]
+        tests = [_test(planned, pair, answers) for pair in planned.pairs if spoilt.isdisjoint(pair)]
+        self.tests += tests
+        self._unfinished = [
+            test.pair for test in tests if test.outcome != "ok" and answers.keys() >= set(test.pair)
+        ]
 
     def hear(self) -> None:
         """Take what those say that were silent: they take part again. A test of one that is cut off says nothing."""
@@ -172,7 +193,7 @@ def lead_rounds(
     for number in itertools.count(1):
         known = course.known(is_finished=False)
         members = course.members
-        planned, calls = plan.following(members, course.tests), course.silent.calls(members)
+        planned, calls = plan.following(members, course.tests), course.calls()
         while not planned.pairs and not calls.called and course.silent.tickets:
             course.hear()  # there is no further round that could run meanwhile
             if lead.deadline.passed or lead.store.lost is not None:
@@ -188,7 +209,8 @@ def lead_rounds(
         if planned.pairs:
             lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
         began_s, stood_still_s = lead.ran_s(), lead.stood_still_s()
-        answers = gather_round(lead, course.silent.begin(_order(number, planned), calls), members, finished)
+        course.silent.note(calls)
+        answers = gather_round(lead, calls.of_order(_order(number, planned)), members, finished)
         if lead.store.lost is not None:
             return known
         course.silent.take_calls(answers)

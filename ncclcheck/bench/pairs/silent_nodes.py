@@ -55,10 +55,20 @@ class Unanswered(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True):
-    """Who calls whom in a round."""
+    """Who calls whom in a round: each of the callers all that are called, but itself."""
 
     callers: tuple[int, ...]
     called: tuple[Peer, ...]
+
+    def and_each_other(self, lead: RoundContext, ends: Collection[int]) -> Calls:
+        """Return these calls, and those of some nodes that call each other."""
+        further = [lead.peers[ticket] for ticket in sorted(ends) if ticket in lead.peers]
+        called = tuple(dict.fromkeys((*self.called, *further)))[:MOST_CALLED]
+        return Calls(tuple(dict.fromkeys((*self.callers, *sorted(ends)))), called) if further else self
+
+    def of_order(self, order: PairsRound) -> PairsRound:
+        """Return the order with these calls."""
+        return replace(order, callers=self.callers, called=self.called) if self.called else order
 
 
 class SilentNodes:
@@ -90,10 +100,9 @@ class SilentNodes:
         own = [ticket for ticket in members if ticket == self._lead.own]
         return Calls((*own, *callers), tuple(called[:MOST_CALLED]))
 
-    def begin(self, order: PairsRound, calls: Calls) -> PairsRound:
-        """Return the order with these calls, which are made then."""
+    def note(self, calls: Calls) -> None:
+        """Note that these calls are made now."""
         self._called.update(peer.ticket for peer in calls.called)
-        return replace(order, callers=calls.callers, called=calls.called) if calls.called else order
 
     def take_calls(self, answers: Answers) -> None:
         """Note what the callers say."""

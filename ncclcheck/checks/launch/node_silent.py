@@ -9,6 +9,7 @@ from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.benchmarks.isolation import NO_ANSWER
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Silent, Snapshot
@@ -81,7 +82,7 @@ def _fell_silent(snapshot: Snapshot) -> Iterator[Finding | NotKnown]:
 def _cut_off(snapshot: Snapshot) -> set[str]:
     """Return the hosts that other nodes reached in the tests of pairs when node 0 no longer heard them."""
     links = () if isinstance(snapshot.isolation, Missing) else snapshot.isolation.links
-    return {link.from_host for link in links if link.detail}
+    return {link.from_host for link in links if link.detail.startswith(NO_ANSWER)}
 
 
 def _doubt(snapshot: Snapshot) -> str:

@@ -346,3 +346,25 @@ def test_of_three_nodes_a_round_that_says_nothing_is_made_up_for() -> None:
 def test_a_node_that_stands_still_again_and_again_is_judged_as_it_is() -> None:
     found = pair_isolation(hosts(6), PLAN, led(6, pausing(3, range(1, 30))))
     assert [(node.host, node.verdict) for node in found.nodes] == [("node3", "died")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"), [("filtered", {("node1", "node2"), ("node2", "node1")}), ("ok", set())]
+)
+def test_a_path_by_which_no_call_comes_through_either_is_blocked(
+    outcome: ProbeOutcome, expected: set[tuple[str, str]]
+) -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        said = sound(planned, ticket)
+        if planned.group_of(ticket) in ((1, 2), (2, 1)):
+            said = PairAnswer(SCHEMA, TOOL_VERSION, outcome="hang", detail="its partner did not go on")
+        called = {peer.ticket for peer in planned.called} - {ticket}
+        met: dict[str, ProbeOutcome] = {
+            str(other): outcome if {ticket, other} == {1, 2} else "ok" for other in called
+        }
+        return replace(said, reached=met if ticket in planned.callers else {})
+
+    found = pair_isolation(hosts(4), PLAN, led(4, answer))
+    assert found.nodes == ()
+    assert {(link.from_host, link.to_host) for link in found.links if link.detail} == expected
+    assert expected == set() or found.undecided == ()

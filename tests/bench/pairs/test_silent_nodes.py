@@ -42,10 +42,10 @@ def met(outcome: ProbeOutcome) -> PairAnswer:
 
 def test_a_few_nodes_and_node_0_call_a_silent_one_and_only_once(lead: RoundContext) -> None:
     silent = waiting(lead, 1.0)
-    order = silent.begin(PairsRound(SCHEMA, TOOL_VERSION, 2), calls := silent.calls(MEMBERS))
+    order = (calls := silent.calls(MEMBERS)).of_order(PairsRound(SCHEMA, TOOL_VERSION, 2))
+    silent.note(calls)
     assert (order.callers, [peer.ticket for peer in order.called]) == ((0, 1, 2, 4), [SILENT])
     assert not order.is_last
-    assert calls.called
     assert not silent.calls(MEMBERS).called
 
 
