@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeVar
 
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.benchmarks.soak import Soak
 from ncclcheck.model.fact import Fact, Missing
@@ -21,7 +21,7 @@ def measured(result: Fact[Result]) -> Result | None:
 
 
 def why_missing(result: Missing, what: str) -> NotKnown | NotApplicable:
-    """Return why there is nothing to judge: `what` was not asked for, or came to nothing."""
+    """Return why there is nothing to judge: `what` was not asked for, or failed."""
     why = f"{what}: {result}"
     return NotApplicable(result.detail or why) if result.missing == "absent" else NotKnown(why)
 
@@ -32,7 +32,7 @@ def bench_of(snapshot: Snapshot) -> BenchResult | None:
 
 
 def not_measured(snapshot: Snapshot, *, points: bool) -> Iterator[NotKnown | NotApplicable]:
-    """Why there is nothing to judge: no benchmark was asked for, or it came to nothing.
+    """Why there is nothing to judge: no benchmark was asked for, or it failed.
 
     `points` says that the question needs measured points.
     """

@@ -1,4 +1,4 @@
-"""Who takes part in a run, by node rank and under which name, and who does not come."""
+"""Which nodes take part in a run, by node rank and name, and which do not join."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RANGES_NAMED = 8  # of missing local ranks in a name
 def placed(
     arrivals: Arrivals, knocks: Mapping[int, Knock], said_nodes: int | None
 ) -> tuple[Arrivals, tuple[Silent, ...]]:
-    """Return the arrivals with the place of every process, and the nodes that never came.
+    """Return the arrivals with the place of every process, and the nodes that never joined.
 
     Where the launcher tells no places, hosts are counted. `said_nodes`: --nnodes.
     """
@@ -48,7 +48,7 @@ def placed(
 
 
 class Member(Struct, frozen=True):
-    """A process that came: its ticket, its launch, and its node's name in the report."""
+    """A process that joined: its ticket, its launch, and its node's name in the report."""
 
     ticket: int
     launch: Launch
@@ -56,7 +56,7 @@ class Member(Struct, frozen=True):
 
 
 def roster(arrivals: Arrivals) -> tuple[Member, ...]:
-    """Return everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
+    """Return all members that joined, by node rank. A host name that several nodes have gets the node rank added."""
     hellos = arrivals.hellos
     ranks = {(hello.host, hello.launch.node_rank) for hello in hellos.values() if hello.launch.is_agent}
     agents = Counter(host for host, _ in ranks)
@@ -74,7 +74,7 @@ def roster(arrivals: Arrivals) -> tuple[Member, ...]:
 
 
 def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return the members without those that came second to a place (host, local rank): they are a clash of claims."""
+    """Return the first member of each place (host, local rank): a second one is a clash of claims."""
     first: dict[tuple[str, int], Member] = {}
     for member in members:
         first.setdefault((member.host, member.launch.local_rank), member)
@@ -95,7 +95,7 @@ def rank_place(member: Member, environment: dict[str, str], agent: dict[str, str
 
 
 def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]) -> tuple[Silent, ...]:
-    """Return the nodes that never came; none where as many came as were expected, under clashing ranks."""
+    """Return the nodes that never joined; none where as many joined as were expected, under clashing ranks."""
     agents = [hello for hello in arrivals.hellos.values() if hello.launch.is_agent]
     missing = sorted(set(range(launch.nnodes)) - {hello.launch.node_rank for hello in agents})
     if len(agents) + len(arrivals.refused) >= launch.nnodes:
@@ -113,7 +113,7 @@ def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]
 
 
 def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
-    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there.
+    """Return the further ranks that never joined, of nodes that did: each agent knows how many were started there.
 
     The ranks of a node are one entry, however many there are: an agent may say thousands.
     """

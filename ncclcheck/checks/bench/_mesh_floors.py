@@ -50,5 +50,5 @@ def _points(snapshot: Snapshot, floor: Floor) -> Iterator[MeshPoint]:
     for op in dict.fromkeys(point.op for point in of_dimension if floor.op in (None, point.op)):
         points = [point for point in of_dimension if point.op == op]
         largest = max(point.size_bytes for point in points)
-        wanted = largest if floor.size_bytes is None else floor.size_bytes
-        yield from (point for point in points if point.size_bytes == wanted)
+        size_bytes = largest if floor.size_bytes is None else floor.size_bytes
+        yield from (point for point in points if point.size_bytes == size_bytes)

@@ -79,8 +79,8 @@ def points_of(bench: BenchResult, floor: Floor) -> tuple[Point, ...]:
 
 def _judged(bench: BenchResult, floor: Floor, known: Mapping[Op, Ceiling]) -> Iterator[Answer]:
     points = points_of(bench, floor)
-    wanted = bench.plan.ops if floor.op is None else (floor.op,)
-    unmeasured = [op for op in wanted if op not in {point.op for point in points}]
+    ops = bench.plan.ops if floor.op is None else (floor.op,)
+    unmeasured = [op for op in ops if op not in {point.op for point in points}]
     if unmeasured:
         size = "" if floor.size_bytes is None else f" at {format_size(floor.size_bytes)}"
         yield NotKnown(

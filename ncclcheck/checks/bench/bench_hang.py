@@ -44,7 +44,7 @@ def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
     is the cause: see the network checks of this report.
 
     ## Source
-    The supervisor of each node watches its workers (process state, and how far each one came). On a GPU a call is
+    The supervisor of each node watches its workers (process state, and how far each one got). On a GPU a call is
     entered when the GPU has come to it, and a rank that waits asks its GPU to run a small kernel beside the call: a GPU
     that hangs does not, those that wait for it do.
     """

@@ -10,7 +10,7 @@ from ncclcheck.checks.fixes import compare_paths, leave_out
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.measured import measured, why_missing
 from ncclcheck.checks.registry import Answer
-from ncclcheck.checks.shared_hosts import who
+from ncclcheck.checks.shared_hosts import host_text
 from ncclcheck.model.benchmarks.isolation import (
     NO_ANSWER,
     BadGroup,
@@ -61,7 +61,7 @@ def nodes_with(snapshot: Snapshot, verdict: NodeVerdict, severity: Severity = "e
         if isolation is not None and node.verdict == verdict:
             yield Finding(
                 severity,
-                _about(node, isolation, who(snapshot, node.host)),
+                _about(node, isolation, host_text(snapshot, node.host)),
                 (node.host,),
                 tuple(_evidence(isolation, node.host)),
                 (leave_out(node.host),)
@@ -90,14 +90,14 @@ def _about(node: BadNode, isolation: PairIsolation, who_is_it: str) -> str:
 
 
 def _evidence(isolation: PairIsolation, host: str) -> Iterator[Evidence]:
-    own = [
+    host_tests = [
         (planned.number, pair)
         for planned in isolation.rounds
         for pair in planned.pairs
         if host in (pair.a, pair.b)
     ]
     usual = f"{isolation.reference_gbit_s:.3g} Gbit/s" if isolation.reference_gbit_s else "a finished test"
-    for number, pair in own[:_LISTED]:
+    for number, pair in host_tests[:_LISTED]:
         yield Evidence((pair.a, pair.b), f"round {number}", _rates(pair), usual, _SOURCE)
 
 
@@ -124,7 +124,7 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
         )
         yield Finding(
             "error",
-            f"the path from {who(snapshot, link.from_host)} to {who(snapshot, link.to_host)} {what}; "
+            f"the path from {host_text(snapshot, link.from_host)} to {host_text(snapshot, link.to_host)} {what}; "
             f"{_ends(isolation, link)}",
             (link.from_host, link.to_host),
             tuple(
@@ -189,7 +189,7 @@ def groups_of(snapshot: Snapshot, verdict: Literal["slow_uplink", "slow_together
             yield Finding(
                 "error" if verdict == "slow_uplink" else "warning",
                 f"{named(group.hosts)} are fast among each other and slow toward all others{when}"
-                f"{_ways(isolation, group)}: the path that they share is the cause, no node of them",
+                f"{_speed_text(isolation, group)}: the path that they share is the cause, no node of them",
                 group.hosts,
                 tuple(_crossing_evidence(isolation, group)),
                 (Fix("look at the uplink or switch that these nodes share"),),
@@ -207,7 +207,7 @@ def _crossing(isolation: PairIsolation, group: BadGroup) -> list[tuple[Isolation
     ]
 
 
-def _ways(isolation: PairIsolation, group: BadGroup) -> str:
+def _speed_text(isolation: PairIsolation, group: BadGroup) -> str:
     """Return what the group sends and receives while several pairs cross its path, in the median."""
     sent, received = list[float](), list[float]()
     for planned, pair in _crossing(isolation, group):

@@ -8,7 +8,7 @@ from ncclcheck.checks.fixes import compare_paths
 from ncclcheck.checks.matrix._matrix import SOURCE, not_judged, open_paths, unmeasured, unmeasured_pairs
 from ncclcheck.checks.measured import measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.shared_hosts import who
+from ncclcheck.checks.shared_hosts import host_text
 from ncclcheck.model.finding import Evidence, Finding
 from ncclcheck.model.snapshot import Snapshot
 
@@ -36,8 +36,8 @@ def link_outlier(snapshot: Snapshot) -> Iterator[Answer]:
         reached = "nothing comes through" if path.part is None else f"{path.part:.0%} of what is usual"
         yield Finding(
             "error",
-            f"the path from {who(snapshot, path.from_host)} to {who(snapshot, path.to_host)} is slow in each of "
-            f"{path.tests} tests: {reached} ({path.usual_gbit_s:.3g} Gbit/s)",
+            f"the path from {host_text(snapshot, path.from_host)} to {host_text(snapshot, path.to_host)} is slow in "
+            f"each of {path.tests} tests: {reached} ({path.usual_gbit_s:.3g} Gbit/s)",
             (path.from_host, path.to_host),
             (
                 Evidence(

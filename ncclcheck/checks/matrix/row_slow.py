@@ -8,7 +8,7 @@ from ncclcheck.checks.fixes import leave_out
 from ncclcheck.checks.matrix._matrix import SOURCE, not_judged, unmeasured
 from ncclcheck.checks.measured import measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.shared_hosts import who
+from ncclcheck.checks.shared_hosts import host_text
 from ncclcheck.model.benchmarks.matrix import MatrixNode
 from ncclcheck.model.finding import Evidence, Finding
 from ncclcheck.model.snapshot import Snapshot
@@ -31,7 +31,7 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
     """
     matrix = measured(snapshot.matrix)
     for node in matrix.nodes if matrix is not None else ():
-        about = _about(node, who(snapshot, node.host))
+        about = _about(node, host_text(snapshot, node.host))
         yield Finding(
             "error",
             about,
@@ -50,11 +50,11 @@ def row_slow(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _about(node: MatrixNode, who_is_it: str) -> str:
     if node.outcome == "slow":
-        ways = [
+        directions = [
             word
             for word, is_slow in (("sends", node.sends_slowly), ("receives", node.receives_slowly))
             if is_slow
         ]
-        return f"{who_is_it} {' and '.join(ways)} slowly, with all other nodes"
+        return f"{who_is_it} {' and '.join(directions)} slowly, with all other nodes"
     what = "hangs" if node.outcome == "hang" else "fails"
     return f"{who_is_it} {what} in tests with other nodes" + (f": {node.detail}" if node.detail else "")

@@ -106,12 +106,12 @@ def _about(difference: SiteDifference, site: _Site, main: Mapping[str, str]) -> 
     hosts, switch = difference.hosts, difference.switch
     others = main[difference.leaf]
     where = f"{difference.leaf}{f', with the nodes of {others}' if others not in ('', switch) else ''}"
-    said = (
+    conflict = (
         f"{named(hosts)} {verb(hosts, 'is', 'are')} behind {switch} in {site.source}, but measured in {where}"
     )
     if difference.home:
-        return f"{said}; most nodes of {switch} are in {difference.home}"
-    return f"{said}; the nodes of {switch} are spread over several leaves, none of which has most of them"
+        return f"{conflict}; most nodes of {switch} are in {difference.home}"
+    return f"{conflict}; the nodes of {switch} are spread over several leaves, none of which has most of them"
 
 
 def _finding(summary: str, hosts: tuple[str, ...], seen: tuple[str, str], site: _Site) -> Finding:

@@ -38,14 +38,15 @@ def mesh_mismatch(snapshot: Snapshot) -> Iterator[Answer]:
     size (torch/distributed/device_mesh.py, megatron/core/parallel_state.py).
     """
     seen = meshes(snapshot)
-    told = compare((host, order_of(mesh)) for host, mesh in seen.items())
-    if told.differs:
+    comparison = compare((host, order_of(mesh)) for host, mesh in seen.items())
+    if comparison.differs:
         yield Finding(
             "error",
-            f"the parallel groups differ between nodes: {sentence(told)}: ranks would wait for others that are not in "
+            f"the parallel groups differ between nodes: {sentence(comparison)}: "
+            "ranks would wait for others that are not in "
             "their group",
-            told.odd_hosts,
-            evidence(told, "parallel groups", _ARGUMENTS),
+            comparison.odd_hosts,
+            evidence(comparison, "parallel groups", _ARGUMENTS),
             (Fix("start all nodes with the same arguments"),),
         )
     placed = placement(snapshot)

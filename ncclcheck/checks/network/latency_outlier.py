@@ -23,7 +23,7 @@ _LISTED = 6
     "No node has a much higher latency than the others",
     needs=("interfaces",),
     nodes=3,
-    met=True,
+    joined=True,
 )
 def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     """The round trip of a small message on NCCL's interface takes about the same time between all pairs of nodes.
@@ -63,9 +63,9 @@ def latency_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     for late in late_pairs(medians, least):
         if late.host is not None and explained.isdisjoint(late.pairs):
             yield _busy(late.host, late, of_network)
-    told = {host for pair in medians for host in pair}
+    measured_hosts = {host for pair in medians for host in pair}
     if len(seen) == len(snapshot.nodes) and (
-        missing := [choice.host for choice in seen if choice.host not in told]
+        missing := [choice.host for choice in seen if choice.host not in measured_hosts]
     ):
         yield NotKnown("the latency of NCCL's network was not measured", tuple(missing))
     yield from not_connected(snapshot)

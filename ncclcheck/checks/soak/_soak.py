@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.measured import soak_of
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS, too_few
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few
 from ncclcheck.model.benchmarks.soak import EventKind, SoakEvent
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, NotKnown

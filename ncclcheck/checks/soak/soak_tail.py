@@ -25,7 +25,7 @@ def soak_tail(snapshot: Snapshot) -> Iterator[Answer]:
     counters of the links.
 
     ## Source
-    The time of each iteration, and in it how long each rank was inside the call (who came last was inside for the
+    The time of each iteration, and in it how long each rank was inside the call (the last one was inside for the
     shortest time), and for how long its process did not run (ncclcheck/measure/soak/tails.py). One such iteration is a
     warning, several are an error.
     """

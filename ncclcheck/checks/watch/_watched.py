@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.registry import Answer
-from ncclcheck.measure.watching.words import ranks_words, told
+from ncclcheck.measure.watching.decision_text import ranks_words, sentence_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown, Severity
 from ncclcheck.model.job.watched import StackGroup, Watch, WatchDecision
@@ -24,7 +24,7 @@ def decided(
         absent = watch.missing == "absent"
         yield NotApplicable(watch.detail) if absent else NotKnown(f"the job: {watch}")
     elif watch.decision in decisions:
-        yield Finding(severity, told(watch), _hosts(watch), tuple(_evidence(watch)), tuple(fixes))
+        yield Finding(severity, sentence_on(watch), _hosts(watch), tuple(_evidence(watch)), tuple(fixes))
 
 
 def _hosts(watch: Watch) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
     """Return the networks whose bandwidth was measured, in that order; a network has one interface of each node.
 
     All transfers of one network come before those of the next. Where networks share the interface of a node, only those
-    are told apart whose interface has one name on all nodes.
+    are distinguished whose interface has one name on all nodes.
     """
     found: dict[str, dict[tuple[str, str], None]] = {host: {} for host in hosts}
     for probe in of_kind(probes, "bandwidth"):
