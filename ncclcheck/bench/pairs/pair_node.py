@@ -246,7 +246,9 @@ class _PairNode:
         return "" if outcome in ("connected", "error") else f"{master}:{port}: {outcome}"
 
     def _is_over(self, number: int) -> bool:
-        return not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
+        """Return whether node 0 ended the round, or cannot be asked any more."""
+        is_ended = not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
+        return is_ended or self._place.store.lost is not None
 
 
 def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
