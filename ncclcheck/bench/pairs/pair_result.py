@@ -54,7 +54,7 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
         named.append(BadNode(host_of[gone.ticket], verdict, None, own_tests, 0.0, detail=detail))
     cut_hosts = {host_of[ticket] for ticket in cut}
     paths = list(_paths(host_of, rounds, cut_hosts | {node.host for node in named}, found))
-    told = {host for link in paths if link.detail for host in (link.from_host, link.to_host)}
+    blocked_hosts = {host for link in paths if link.detail for host in (link.from_host, link.to_host)}
     count = len(host_of)
     return PairIsolation(
         _rounds(host_of, rounds.tests, found.scale),
@@ -67,7 +67,7 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
         None if found.scale is None else only_from(plan, len(members), rounds.rings, found.scale.spread),
         Coverage(len({test.pair for test in rounds.tests}), count * (count - 1) // 2),
         round(found.chance, 6),
-        tuple(host for host in _undecided(host_of, found, rounds) if host not in told),
+        tuple(host for host in _undecided(host_of, found, rounds) if host not in blocked_hosts),
         None if found.scale is None else round(found.scale.reference_gbit_s, _GBIT_DIGITS),
         round(found.disturbed, 4),
         plan.seed,
@@ -102,16 +102,16 @@ def calls_words(host_of: Mapping[int, str], gone: Lost) -> str:
     by: dict[str, list[str]] = {}
     for caller, outcome in gone.calls:
         by.setdefault(_MET.get(outcome, _MET["filtered"]), []).append(host_of[caller])
-    return "".join(f"; called by {joined(sorted(hosts))}, {met}" for met, hosts in by.items())
+    return "".join(f"; called by {joined(sorted(hosts))}, {finding}" for finding, hosts in by.items())
 
 
 def _paths(host_of: Mapping[int, str], rounds: Rounds, bad: Set[str], found: Conclusion) -> Iterator[BadLink]:
     """Yield the paths that the tests name, and those between good nodes by which not even a call came through."""
-    told = {link[:2] for link in found.links}
+    named_paths = {link[:2] for link in found.links}
     for source, target, is_blocked in found.links:
         detail = _NO_CALL if is_blocked and (source, target) in rounds.blocked else ""
         yield BadLink(host_of[source], host_of[target], "blocked" if is_blocked else "slow", detail)
-    for source, target in sorted(set(rounds.blocked) - told):
+    for source, target in sorted(set(rounds.blocked) - named_paths):
         if not bad & {host_of[source], host_of[target]}:
             yield BadLink(host_of[source], host_of[target], "blocked", _NO_CALL)
 

@@ -84,13 +84,13 @@ def rounds_of(nodes: int, tests: Sequence[PairTest], lost: Sequence[Lost], *, is
     """
     silent = Counter(gone.round for gone in lost if gone.is_silent)
     alone_from = min((number for number, count in silent.items() if 2 * count > nodes - 1), default=math.inf)
-    said, unheard, cut = list[Lost](), list[Lost](), list[Lost]()
+    lost_for_good, unheard, cut = list[Lost](), list[Lost](), list[Lost]()
     for gone in lost:
         if gone.is_silent and (gone.stood_still_s > 0 or gone.round >= alone_from):
             unheard.append(gone)
         else:
-            (said if gone.path is None else cut).append(gone)
-    return Rounds(tuple(tests), tuple(said), is_finished, unheard=tuple(unheard), cut=tuple(cut))
+            (lost_for_good if gone.path is None else cut).append(gone)
+    return Rounds(tuple(tests), tuple(lost_for_good), is_finished, unheard=tuple(unheard), cut=tuple(cut))
 
 
 class _Course:
@@ -117,7 +117,11 @@ class _Course:
         lost = [*self.lost, *(self.silent.all_lost() if with_silent else ())]
         paused = {ticket: round(sum(pauses), 1) for ticket, pauses in self._pauses.items()}
         found = rounds_of(len(self._tickets), self.tests, lost, is_finished=is_finished)
-        blocked = [pair for pair, met in self._calls.items() if len(met) >= FAILED_TWICE and "ok" not in met]
+        blocked = [
+            pair
+            for pair, outcomes in self._calls.items()
+            if len(outcomes) >= FAILED_TWICE and "ok" not in outcomes
+        ]
         return replace(found, paused=paused, first=self._lead.first, blocked=tuple(blocked))
 
     def calls(self) -> Calls:

@@ -97,8 +97,8 @@ class SilentNodes:
         callers = [ticket for ticket in members if ticket != self._lead.own][:CALLERS]
         uncalled = (ticket for ticket in sorted(self.tickets - self._called) if ticket in self._lead.peers)
         called = [self._lead.peers[ticket] for ticket in uncalled] if callers else []
-        own = [ticket for ticket in members if ticket == self._lead.own]
-        return Calls((*own, *callers), tuple(called[:MOST_CALLED]))
+        leader = [ticket for ticket in members if ticket == self._lead.own]
+        return Calls((*leader, *callers), tuple(called[:MOST_CALLED]))
 
     def note(self, calls: Calls) -> None:
         """Note that these calls are made now."""
@@ -147,8 +147,8 @@ class SilentNodes:
         return replace(found, path=_path_of(calls, self._lead.own))
 
 
-def _path_of(calls: Mapping[int, ProbeOutcome], own: int | None) -> CutPath | None:
+def _path_of(calls: Mapping[int, ProbeOutcome], leader: int | None) -> CutPath | None:
     """Return which path is the cause, where the node answers others: it lives."""
-    if not any(outcome == "ok" for caller, outcome in calls.items() if caller != own):
+    if not any(outcome == "ok" for caller, outcome in calls.items() if caller != leader):
         return None
-    return "link" if own is not None and calls.get(own, "ok") != "ok" else "elsewhere"
+    return "link" if leader is not None and calls.get(leader, "ok") != "ok" else "elsewhere"

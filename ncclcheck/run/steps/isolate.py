@@ -65,7 +65,9 @@ def _lead(session: Session) -> Snapshot:
 
 def _context(session: Session) -> RoundContext:
     first = next((agent.ticket for agent in session.agents if agent.launch.node_rank == 0), None)
-    targets = {agent.ticket: _own(session.state.targets.get(agent.ticket, ())) for agent in session.agents}
+    targets = {
+        agent.ticket: _answering(session.state.targets.get(agent.ticket, ())) for agent in session.agents
+    }
     peers = [Peer(agent.ticket, agent.host, targets[agent.ticket]) for agent in session.agents]
     return RoundContext(
         session.store,
@@ -78,7 +80,7 @@ def _context(session: Session) -> RoundContext:
     )
 
 
-def _own(targets: Sequence[Target]) -> tuple[Target, ...]:
+def _answering(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Return the listeners of ncclcheck itself, which answer."""
     return tuple(replace(target, further=()) for target in targets if target.kind == "ours")
 
@@ -103,16 +105,16 @@ def _call(participant: Participant, peers: Sequence[Peer]) -> dict[str, ProbeOut
     """Call nodes that node 0 does not hear; return the best that their listeners gave, by ticket."""
     if next(peers_faults(peers, participant.bounds), None) is not None:
         return {}
-    host, own = participant.context.host, addresses_of(participant.node.facts.interfaces)
-    probes = probe_peers(host, own, participant.nonce, participant.ticket, peers, PAIRS_CALL_S)
+    host, addresses = participant.context.host, addresses_of(participant.node.facts.interfaces)
+    probes = probe_peers(host, addresses, participant.nonce, participant.ticket, peers, PAIRS_CALL_S)
     ticket_of = {(target.address, target.port): peer.ticket for peer in peers for target in peer.targets}
-    met: dict[str, ProbeOutcome] = {}
+    outcomes: dict[str, ProbeOutcome] = {}
     for probe in probes:
         ticket = str(ticket_of[probe.address, probe.port])
         if probe.kind == "tcp":
             outcome = _of_kernel(probe) if probe.outcome == "error" else probe.outcome
-            met[ticket] = min(met.get(ticket, outcome), outcome, key=_BEST_FIRST.index)
-    return met
+            outcomes[ticket] = min(outcomes.get(ticket, outcome), outcome, key=_BEST_FIRST.index)
+    return outcomes
 
 
 def _of_kernel(probe: Probe) -> ProbeOutcome:
