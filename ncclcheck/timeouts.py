@@ -268,8 +268,15 @@ RING_OF_A_NODE_S = 0.05  # for each node of a ring, on top of what a pair has: a
 ROUND_ENDS_S = 3.0  # for the nodes to answer after node 0 ended a round, in which they only kill a process
 ROUND_OVER_S = 1.0  # for one node of each pair to answer after node 0 ended a round: then the next begins
 ROUND_START_S = 3.0  # that the start of a pair's processes may differ between pairs, at most
-STANDSTILL_LOOK_S = 0.25  # between two looks of node 0 at the clock: whether it was stopped itself meanwhile
-STANDSTILL_LEAST_S = 2.0  # without a look node 0 stood still: a loaded machine delays a thread by less
+# A node that is silent since a round began may only be paused: so long it may come back before it is named. A pause of
+# 12 s, as of a virtual machine that moves, is bridged; a node that hangs costs less than 10 s.
+NODE_PAUSE_S = 14.0
+PAIRS_CALL_S = 2.5  # other nodes call one that node 0 does not hear: two SYNs, and a greeting
+KERNEL_CONNECTS_S = (
+    0.3  # to call again where no greeting came: the kernel of a stopped process connects all the same
+)
+# A node that lost node 0 in the rounds goes on to answer such calls for so long
+PAIRS_CALLED_S = 8.0
 ISOLATED_GPU_S = 0.04  # each piece of work that all GPUs do at the same time: longer than any launch by far
 GPU_LOOK_S = 0.2  # between two looks of a rank at the clock event reasons of its GPU
 GPU_HEALTH_S = 1.0  # for the thread that asks NVML to say what it saw: a call to the driver may hang
@@ -286,6 +293,9 @@ WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
 # Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
 LONGEST_GAP_S = 0.5
 AWAKE_BEAT_S = 0.1  # between two beats by which a process notices that it stood still
+STANDSTILL_LEAST_S = (
+    2.0  # a gap between two beats that no load explains: a busy machine delays a thread by less
+)
 # A process that stood still for so long may have missed what others waited for: they accuse after that time
 STOOD_STILL_S = 3.0
 TRY_POINT_S = 1.0  # of a point in each set of processes of --try: the rounds make it precise, not one set

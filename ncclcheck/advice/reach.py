@@ -82,8 +82,11 @@ def read_reach(snapshot: Snapshot) -> Fact[Reach]:
         return Missing("absent", f"{snapshot.lost_run}, and with it what the connection tests found")
     if snapshot.viewpoint == "one-node":
         return Missing("absent", "the nodes did not meet, so the connections between them were not tested")
-    if snapshot.silent:
-        return Missing("absent", f"no results from {listed((node.host for node in snapshot.silent), 4)}")
+    silent = [
+        node.host for node in snapshot.silent if node.phase != "end"
+    ]  # those that ended later had told theirs
+    if silent:
+        return Missing("absent", f"no results from {listed(silent, 4)}")
     if isinstance(snapshot.probes, Missing):
         return snapshot.probes
     hosts = tuple(dict.fromkeys(node.host for node in snapshot.nodes))

@@ -125,10 +125,10 @@ def no_driver(snapshot: Snapshot) -> tuple[str, ...]:
 def has_no_gpu(snapshot: Snapshot) -> bool:
     """Return whether it is known of every node that it has no GPU: then Gloo carries the job.
 
-    Of a node that stayed silent, or whose PCI bus is there and could not be read, it is not known.
+    Of a node that did not report, or whose PCI bus is there and could not be read, it is not known.
     """
     without = set(no_driver(snapshot))
-    if snapshot.viewpoint != "all" or snapshot.silent:
+    if snapshot.viewpoint != "all" or snapshot.unreported:
         return False
     return all(
         (node.host in without or node.facts.gpus == ())

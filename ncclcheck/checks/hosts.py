@@ -46,10 +46,19 @@ def job_size(snapshot: Snapshot) -> int:
 
 def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
     """Yield the reasons why not every node can be judged: nodes that did not report, or nodes that never joined."""
-    if snapshot.silent:
-        yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
+    if snapshot.unreported:
+        yield NotKnown("did not report", tuple(silent.host for silent in snapshot.unreported))
     elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:
         yield NotKnown(snapshot.lost_run or "this node did not meet the others")
+
+
+def not_heard_to_the_end(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """Yield why it is not known what all nodes had to tell: also of those that fell silent after their facts."""
+    yield from not_reported(snapshot)
+    known = {silent.host for silent in snapshot.unreported}
+    later = tuple(silent.host for silent in snapshot.silent if silent.host not in known)
+    if later:
+        yield NotKnown("stopped answering", later)
 
 
 def unread(snapshot: Snapshot, section: str) -> Iterator[NotKnown]:

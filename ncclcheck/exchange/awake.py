@@ -11,16 +11,25 @@ import threading
 import time
 from collections.abc import Callable
 
-from ncclcheck.timeouts import AWAKE_BEAT_S, LONGEST_GAP_S
+from ncclcheck.timeouts import AWAKE_BEAT_S, LONGEST_GAP_S, STANDSTILL_LEAST_S
+
+
+def clock_s() -> float:
+    """Return the time of a clock that goes on while the machine is suspended, as those of the other nodes do."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class AwakeClock:
-    """State: the last beat of this process, and how long it stood still so far."""
+    """State: the last beat of this process, and how long it stood still so far.
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    Every gap that is too long for a busy machine takes time from the waits. Only one that no load explains is a
+    standstill: it makes doubtful what was concluded from the silence of others.
+    """
+
+    def __init__(self, now: Callable[[], float] = clock_s) -> None:
         self._now, self._lock = now, threading.Lock()
         self._last_beat: float | None = None  # None: no heartbeat runs, so no pause is noticed
-        self._still_s = 0.0
+        self._still_s = self._standstill_s = 0.0
 
     def begin(self) -> None:
         """Begin to notice pauses: from now on a thread calls `beat` at short intervals."""
@@ -35,6 +44,7 @@ class AwakeClock:
                 gap_s = now - self._last_beat
                 self._last_beat = now
                 self._still_s += gap_s - AWAKE_BEAT_S if gap_s > LONGEST_GAP_S else 0.0
+                self._standstill_s += gap_s - AWAKE_BEAT_S if gap_s > STANDSTILL_LEAST_S else 0.0
             return now - self._still_s
 
     @property
@@ -43,19 +53,30 @@ class AwakeClock:
         self.beat()
         return self._still_s
 
+    @property
+    def standstill_s(self) -> float:
+        """How long it has so far in pauses that no load explains."""
+        self.beat()
+        return self._standstill_s
+
 
 _CLOCK = AwakeClock()
 _is_beating = threading.Event()
 
 
 def awake_s() -> float:
-    """Return the monotonic time without the pauses of this process."""
+    """Return the time without the pauses of this process."""
     return _CLOCK.beat()
 
 
 def still_s() -> float:
     """Return how long this process has stood still so far, as far as it was watched."""
     return _CLOCK.still_s
+
+
+def standstill_s() -> float:
+    """Return how long it has so far in pauses that no load explains: what it did not hear then says nothing."""
+    return _CLOCK.standstill_s
 
 
 def notice_pauses() -> None:

@@ -54,7 +54,7 @@ def hosts_of_ranks(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
     Where the launcher started all ranks, they have said it. Else the job's launcher will count them up node by node,
     as torchrun does.
     """
-    if snapshot.silent or len(snapshot.nodes) < snapshot.nnodes:
+    if snapshot.unreported or len(snapshot.nodes) < snapshot.nnodes:
         return Missing("absent", "not all nodes reported")
     started = {rank.rank: rank.host for rank in snapshot.ranks}
     if started:

@@ -351,6 +351,12 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
         return _by_section(SameObject(self.nodes), section)[1]
 
     @property
+    def unreported(self) -> tuple[Silent, ...]:
+        """Return the silent nodes of which no facts came: of one that fell silent later, its facts are known."""
+        reported = {node.host for node in self.nodes} if self.silent else set()
+        return tuple(silent for silent in self.silent if silent.host not in reported)
+
+    @property
     def nnodes(self) -> int:
         """The number of nodes in the job: those that reported, and those that stayed silent."""
         reported = {node.node_rank for node in self.nodes}

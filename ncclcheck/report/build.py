@@ -109,7 +109,8 @@ def _verdict(
     demanded = matching(require) | _demanded(snapshot, runs)
     answer = verdict(
         runs,
-        silent=[silent.host for silent in snapshot.silent],
+        silent=[silent.host for silent in snapshot.unreported],
+        stopped=[silent.host for silent in snapshot.silent if silent not in snapshot.unreported],
         required=demanded,
         not_done=tuple(_not_done(snapshot, runs, command)),
         fail_on=fail_on,

@@ -21,6 +21,7 @@ def verdict(
     runs: Sequence[CheckRun],
     *,
     silent: Sequence[str] = (),
+    stopped: Sequence[str] = (),
     required: Collection[str] = (),
     not_done: Sequence[str] = (),
     fail_on: FailOn = "error",
@@ -29,10 +30,10 @@ def verdict(
 ) -> Verdict:
     """Return the exit code (the first of 70, 130, 1, 4, 3, else 0) and all reasons, the deciding ones first.
 
-    `silent` are hosts that did not report, `required` the codes of checks that must have run, `not_done` sentences
-    about other things that had to happen and did not. A finding of the benchmark (NC8) at the gate gives 4, any
-    other 1, also what preflight says of parallel groups without any traffic; a check that passed or found something
-    has run, every other outcome has not.
+    `silent` are hosts that did not report, `stopped` those that did and fell silent later. `required` are the codes of
+    checks that must have run, `not_done` sentences about other things that had to happen and did not. A finding of the
+    benchmark (NC8) at the gate gives 4, any other 1, also what preflight says of parallel groups without any traffic; a
+    check that passed or found something has run, every other outcome has not.
     """
     reasons: list[tuple[int, str]] = []
     if bug is not None:
@@ -40,7 +41,9 @@ def verdict(
     if interrupted:
         reasons.append((INTERRUPTED, "interrupted: the report is partial"))
     reasons += _gate(runs, fail_on)
-    reasons += [(UNKNOWN, reason) for reason in (*_silence(silent), *_undone(runs, required), *not_done)]
+    reasons += [
+        (UNKNOWN, reason) for reason in (*_silence(silent, stopped), *_undone(runs, required), *not_done)
+    ]
     if not reasons:
         return Verdict("pass", PASS, (_nothing_found(runs, fail_on),))
     reasons.sort(key=lambda reason: FIRST_WINS.index(reason[0]))
@@ -78,9 +81,10 @@ def _named(findings: Sequence[Finding]) -> str:
     return listed(names, _MOST_NAMED, last=", ")
 
 
-def _silence(silent: Sequence[str]) -> Iterable[str]:
-    if silent:
-        yield f"{plural(len(silent), 'node')} did not report: {fold_hosts(silent)}"
+def _silence(silent: Sequence[str], stopped: Sequence[str]) -> Iterable[str]:
+    for hosts, what in ((silent, "did not report"), (stopped, "stopped answering")):
+        if hosts:
+            yield f"{plural(len(hosts), 'node')} {what}: {fold_hosts(hosts)}"
 
 
 def _undone(runs: Sequence[CheckRun], required: Collection[str]) -> Iterable[str]:

@@ -50,10 +50,10 @@ def run_command(
 
     `relayed` is the store of a run that another process leads, which started this one on its node.
     """
+    notice_pauses()
     if options.head is not None:
         return run_from_head(options, environ, say, show)
     clock = start_clock()
-    notice_pauses()
     launch_environ = (
         {} if options.command == "node" else environ
     )  # this node alone, whatever launcher started it

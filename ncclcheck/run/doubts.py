@@ -80,6 +80,7 @@ def with_pauses(
         if not is_heard or seen.matrix is not snapshot.matrix or seen.silent:
             still.append(replace(listener, is_listener=True))
     named = spoilt | {node.host for node in snapshot.silent} | _failed_hosts(snapshot.bench)
+    named |= set() if isinstance(snapshot.isolation, Missing) else set(snapshot.isolation.paused)
     known = {pause.host for pause in still}
     still += [
         StoodStill(host, max(steps.values()))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import Check, all_checks, run_check
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.snapshot import Snapshot
+from ncclcheck.model.snapshot import Silent, Snapshot
 from tests.bench_builders import with_bench
 from tests.builders import seen_alone, with_silent, without
 from tests.fact_builders import GONE
@@ -125,3 +125,14 @@ def test_it_lives_in_a_file_of_its_slug_and_has_a_test(check: Check) -> None:
 def test_the_healthy_cluster_survives_json() -> None:
     healthy = with_bench(cluster(4))
     assert decode(encode(healthy), Snapshot) == healthy
+
+
+UNTIL_THE_END = ("node-silent", "message-refused", "place-contested", "store-changed", "node-stood-still")
+
+
+def test_what_a_node_told_before_it_fell_silent_stays_known() -> None:
+    later = replace(with_bench(cluster(4)), silent=(Silent("node03", 2, "end", 6.0),))
+    before = {check.slug: run_check(check, with_bench(cluster(4))).outcome for check in CHECKS}
+    after = {check.slug: run_check(check, later).outcome for check in CHECKS}
+    changed = {slug for slug, outcome in after.items() if outcome != before[slug]}
+    assert changed == set(UNTIL_THE_END)

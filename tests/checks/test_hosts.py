@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.checks.hosts import job_size, named, verb
-from tests.builders import cluster, seen_alone
+from ncclcheck.checks.hosts import job_size, named, not_heard_to_the_end, not_reported, verb
+from ncclcheck.model.finding import NotKnown
+from ncclcheck.model.snapshot import Silent
+from tests.builders import cluster, seen_alone, with_silent
 
 
 @pytest.mark.parametrize(
@@ -33,3 +35,12 @@ def test_a_node_that_is_alone_knows_from_its_launcher_how_many_there_are() -> No
     assert job_size(seen_alone(cluster(4), "node03")) == 4
     assert job_size(cluster(1)) == 1
     assert job_size(replace(cluster(2), claims=())) == 2
+
+
+def test_a_node_that_fell_silent_later_has_reported() -> None:
+    later = replace(cluster(3), silent=(Silent("node02", 1, "end", 6.0),))
+    assert list(not_reported(later)) == []
+    assert list(not_heard_to_the_end(later)) == [NotKnown("stopped answering", ("node02",))]
+    both = with_silent(later, "node03")
+    assert list(not_reported(both)) == [NotKnown("did not report", ("node03",))]
+    assert [answer.hosts for answer in not_heard_to_the_end(both)] == [("node03",), ("node02",)]

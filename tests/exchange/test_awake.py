@@ -15,14 +15,14 @@ from ncclcheck.timeouts import AWAKE_BEAT_S
 
 _WAITS = """
 import sys, time
-from ncclcheck.exchange.awake import notice_pauses, still_s
+from ncclcheck.exchange.awake import notice_pauses, standstill_s, still_s
 from ncclcheck.exchange.deadline import Deadline
 notice_pauses()
 whole = Deadline(60.0)
 part = whole.within(4.0)
 print("begins", flush=True)
 sys.stdin.readline()
-print(round(still_s(), 1), part.left() > 2.0, whole.left() < 57.0, flush=True)
+print(round(still_s(), 1), round(standstill_s(), 1), part.left() > 2.0, whole.left() < 57.0, flush=True)
 """
 
 
@@ -48,6 +48,16 @@ def test_a_gap_between_two_beats_is_a_pause() -> None:
     now.now_s += 15.0
     assert round(clock.beat(), 1) == 101.1
     assert round(clock.still_s, 1) == 14.9
+
+
+def test_only_a_gap_that_no_load_explains_is_a_standstill() -> None:
+    now = _Time()
+    clock = AwakeClock(now)
+    clock.begin()
+    now.now_s += 1.5
+    assert (round(clock.still_s, 1), clock.standstill_s) == (1.4, 0.0)
+    now.now_s += 12.0
+    assert (round(clock.still_s, 1), round(clock.standstill_s, 1)) == (13.3, 11.9)
 
 
 def test_without_beats_no_pause_is_noticed() -> None:
@@ -81,4 +91,5 @@ def test_a_stopped_process_has_its_waits_left_and_the_whole_goes_on() -> None:
         process.stdin.flush()
         told = process.stdout.readline().split()
     assert 3.0 <= float(told[0]) <= 5.0
-    assert told[1:] == ["True", "True"]
+    assert 3.0 <= float(told[1]) <= 5.0
+    assert told[2:] == ["True", "True"]

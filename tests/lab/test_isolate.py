@@ -91,7 +91,59 @@ def test_a_node_that_hangs_in_a_round_is_named_and_costs_seconds(lab: LabOf, fau
     found = isolation(outcomes["node1"])
     assert [(node["host"], node["verdict"]) for node in found["nodes"]] == [("node3", "hang")], found
     assert outcomes["node1"].code == 4, str(outcomes["node1"].finished)
+    assert outcomes["node1"].outcome("interface-down") == "passed", "what it had told before stays known"
+    assert "node3 did not report" not in outcomes["node1"].finished.stdout
     assert took_s <= 45, took_s
+
+
+@pytest.mark.further
+def test_a_node_that_is_paused_and_goes_on_stood_still_and_does_not_hang(lab: LabOf) -> None:
+    four = shaped(lab, 4)
+    running = start(four, "isolate")
+    running["node1"].wait_for("round 1", 60)
+    paused = four["node3"].processes()
+    for pid in paused:
+        os.kill(pid, signal.SIGSTOP)
+    time.sleep(12)  # what is measured
+    for pid in paused:
+        os.kill(pid, signal.SIGCONT)
+    outcomes = told(four, running, 120)
+    found = isolation(outcomes["node1"])
+    assert found["nodes"] == found["links"] == found["groups"] == found["undecided"] == [], found
+    assert outcomes["node1"].finding("node-stood-still")["hosts"] == ["node3"]
+    assert {outcome.code for outcome in outcomes.values()} == {3}
+    assert four.leftovers() == ()
+
+
+def test_a_node_that_only_node_0_does_not_hear_is_cut_off_and_not_named(lab: LabOf) -> None:
+    four = shaped(lab, 4)
+    running = start(four, "isolate")
+    running["node1"].wait_for("round 1", 60)
+    faults.drop(four["node1"], source=four["node3"])
+    outcome = told(four, {name: running[name] for name in ("node1", "node2", "node4")}, 90)["node1"]
+    found = isolation(outcome)
+    assert found["nodes"] == [], str(outcome.finished)
+    assert {(link["from"], link["to"], link["verdict"]) for link in found["links"]} == {
+        ("node1", "node3", "blocked"),
+        ("node3", "node1", "blocked"),
+    }
+    assert outcome.findings("node-silent") == []
+    assert "scontrol update" not in outcome.finished.stdout
+    assert outcome.code == 4
+
+
+@pytest.mark.further
+def test_a_path_that_is_cut_between_two_good_nodes_is_named_and_neither_of_them(lab: LabOf) -> None:
+    five = shaped(lab, 5)
+    running = start(five, "isolate")
+    running["node1"].wait_for("round 1", 60)
+    faults.drop(five["node4"], source=five["node2"])
+    outcome = told(five, running, 150)["node1"]
+    found = isolation(outcome)
+    assert found["nodes"] == [], str(outcome.finished)
+    ends = {host for link in found["links"] for host in (link["from"], link["to"])} | set(found["undecided"])
+    assert ends == {"node2", "node4"}, found
+    assert outcome.code in (3, 4)
 
 
 @pytest.mark.further

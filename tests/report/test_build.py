@@ -37,6 +37,7 @@ def test_a_node_that_fell_silent_after_its_facts_is_one_node() -> None:
         ("node03", "reported"),
     ]
     assert made.nodes[1].facts
+    assert (made.verdict.exit_code, made.verdict.reasons) == (3, ("1 node stopped answering: node02",))
     assert replace(snapshot, silent=(Silent("node02", 1, "probes", 14.0),)).nnodes == 3
 
 

@@ -9,8 +9,9 @@ from statistics import median
 
 from msgspec.structs import replace
 
-from ncclcheck.bench.pairs.pair_result import pair_isolation
-from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
+from ncclcheck.bench.pairs.pair_result import calls_words, pair_isolation
+from ncclcheck.bench.pairs.pair_rounds import Rounds
+from ncclcheck.bench.pairs.silent_nodes import Lost
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.matrix.bisection import Bisection
 from ncclcheck.measure.matrix.matrix_plan import LEAST_NODES, MatrixPlan, conclude_matrix, matrix_plan
@@ -59,7 +60,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
     found = conclude_matrix(plan, members, tests)
     if found is None:
         return _only_lost(host_of, members, rounds)
-    is_finished = rounds.is_finished and found.is_decided and not rounds.unheard
+    is_finished = rounds.is_finished and found.is_decided and not rounds.unheard and not rounds.cut
     nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
     nodes += [_lost(host_of, gone) for gone in rounds.lost]
     return FabricMatrix(
@@ -100,7 +101,7 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
             )
             for uplink in found.uplinks
         ),
-        rounds.unheard_hosts(host_of),
+        rounds.unheard_hosts(host_of, with_cut=True),
     )
 
 
@@ -132,7 +133,7 @@ def _rails(host_of: Mapping[int, str], found: RailTable | None) -> RailRates | N
 
 def _only_lost(host_of: Mapping[int, str], members: Sequence[int], rounds: Rounds) -> Fact[FabricMatrix]:
     """Return the result where no test between nodes that answer finished: who was lost, and nothing of the others."""
-    unheard = rounds.unheard_hosts(host_of)
+    unheard = rounds.unheard_hosts(host_of, with_cut=True)
     if not rounds.lost:
         why = "" if unheard is None else f": {', '.join(unheard.hosts)} fell silent: {unheard.words}"
         return Missing("error", f"no pair of nodes finished a test{why}")
@@ -166,7 +167,7 @@ def _lost(host_of: Mapping[int, str], gone: Lost) -> MatrixNode:
         sends_slowly=False,
         receives_slowly=False,
         outcome=gone.outcome,
-        detail=gone.detail,
+        detail=gone.detail + calls_words(host_of, gone),
     )
 
 

@@ -4,63 +4,108 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsOrder, PairsRound
+from ncclcheck.bench.pairs.pair_orders import (
+    MOST_CALLED,
+    ROUND_LIMIT_BYTES,
+    PairAnswer,
+    PairsOrder,
+    PairsRound,
+)
 from ncclcheck.bench.pairs.pair_process import PairProcess
 from ncclcheck.bench.pairs.pair_task import PairResult, PairTask
+from ncclcheck.exchange.awake import standstill_s
+from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.dial import dial
+from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.facts.network.names import resolve
 from ncclcheck.measure.isolation.pair_tests import MOST_ROUND_TRIPS, MOST_TRANSFERS
 from ncclcheck.model.benchmarks.isolation import PairOutcome
 from ncclcheck.model.codec import encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import ProbeOutcome
 from ncclcheck.timeouts import (
     PAIR_JOIN_S,
     PAIR_LONGEST_S,
     PAIR_MOVED_S,
     PAIR_TOGETHER_S,
     PAIR_TRANSFER_S,
+    PAIRS_CALL_S,
     PAIRS_READY_S,
     PAIRS_START_BEAT_S,
     RING_OF_A_NODE_S,
     ROUND_POLL_S,
 )
 
+Call: TypeAlias = Callable[[tuple[Peer, ...]], dict[str, ProbeOutcome]]
 _OF_THE_NETWORK = ("connect", "timed out", "timeout")  # what Gloo and torch say of a peer
 
 
 class PairPlace(Struct, frozen=True):
-    """Where a node measures: its store, its ticket, and the master address and prefix of the run's keys."""
+    """Where a node measures: its store, its ticket, and the master address and prefix of the run's keys.
+
+    `call` calls nodes that node 0 does not hear, and returns what came of it, by ticket.
+    """
 
     store: Store
     ticket: int
     master_addr: str
     prefix: str
     deadline: Deadline
+    call: Call = lambda _: {}
 
 
 def run_pairs(place: PairPlace, order: PairsOrder) -> Missing | None:
     """Measure this node's pairs, round after round, until node 0 has no more; return why node 0 was lost."""
     pairs = _PairNode(place, order)
-    number = 0
+    number, still_before_s = 0, standstill_s()
     try:
         while True:
             planned = _awaited(place, number)
             if isinstance(planned, Missing):
                 return planned
-            if planned.number and not planned.pairs and not planned.ring:
+            if planned.is_last:
                 return None
+            calling = _calls(place, planned)
             answer = pairs.started() if planned.number == 0 else pairs.measured(planned)
+            answer = replace(answer, reached=_collected(calling))
+            # A pause counts from the last answer on: node 0 may have begun with this round meanwhile.
+            still_s = standstill_s()
+            answer = replace(answer, stood_still_s=round(still_s - still_before_s, 1))
+            still_before_s = still_s
             place.store.set_document(keys.pairs_answer(number, place.ticket), encode(answer))
             number += 1
     finally:
         pairs.close()
+
+
+def _calls(place: PairPlace, planned: PairsRound) -> Future[dict[str, ProbeOutcome]] | None:
+    """Begin to call the nodes that node 0 does not hear, if this node is to: it takes as long as a pair at most."""
+    if place.ticket not in planned.callers or not planned.called:
+        return None
+    return in_background(lambda: place.call(planned.called[:MOST_CALLED]), "calls")
+
+
+def _collected(calling: Future[dict[str, ProbeOutcome]] | None) -> dict[str, ProbeOutcome]:
+    """Return what came of the calls; nothing where they did not end in time."""
+    if calling is None:
+        return {}
+    try:
+        return calling.result(2 * PAIRS_CALL_S)
+    except FutureTimeout:
+        return {}
 
 
 def _awaited(place: PairPlace, number: int) -> PairsRound | Missing:
@@ -153,7 +198,7 @@ class _PairNode:
                 stopped = process.is_stopped
                 process.kill_children()
                 detail = "its process is stopped" if stopped else "its partner did not go on"
-                return _failed("hang", detail, is_own=stopped)
+                return replace(_failed("hang", detail, is_own=stopped), no_store=self._why_no_store())
             signs.give(process.moved)
             time.sleep(ROUND_POLL_S)
         process.kill_children()  # where one of several failed
@@ -188,8 +233,22 @@ class _PairNode:
             for lane in range(order.rails)
         )
 
+    def _why_no_store(self) -> str:
+        """Return why the processes of this node do not reach the store in which pairs meet; empty where they do.
+
+        Node 0 may hear this node all the same, by another way.
+        """
+        master, port = self._place.master_addr, self._place.store.port
+        addresses = resolve(master, PAIRS_CALL_S)
+        if isinstance(addresses, Missing):
+            return ""
+        outcome, _ = dial(addresses, port, Deadline(PAIRS_CALL_S))
+        return "" if outcome in ("connected", "error") else f"{master}:{port}: {outcome}"
+
     def _is_over(self, number: int) -> bool:
-        return not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
+        """Return whether node 0 ended the round, or cannot be asked any more."""
+        is_ended = not isinstance(self._place.store.get(keys.pairs_over(number)), Missing)
+        return is_ended or self._place.store.lost is not None
 
 
 def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct
 
 from ncclcheck.exchange.order_limits import environment_faults
+from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.measure.isolation.pair_tests import FEW_TRANSFERS
 from ncclcheck.model.bench import Backend
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.isolation import PairOutcome
+from ncclcheck.model.snapshot import ProbeOutcome
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
 ROUND_LIMIT_BYTES = 1 << 20  # 16,384 nodes take a quarter of it
 MOST_BYTES = 1 << 32
 MOST_RAILS = 64
+MOST_CALLED = 64  # silent nodes that others call in one round
 LOWEST_RATE, HIGHEST_RATE = 1e-9, 1e6  # in 1e9 bit/s: one bit in a second, and a thousand times the fastest
 MOST_DEVIATION = 100.0  # of a logarithm: times from 1e-12 s to a week differ by 41
 _NONCE = re.compile(r"[0-9a-f]{16}", re.ASCII)
@@ -51,6 +54,7 @@ class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     Round 0 only asks who is ready. `ring_bytes`: of one transfer of a ring. `transfers`: of each direction of a pair;
     `at_once`: both at the same time. `round_trips`: so many small messages go there and back before them. `rail_shift`:
     GPU i of the first node meets GPU i + rail_shift of the second. `together`: all pairs begin at the same time.
+    `callers` call the nodes `called`, which node 0 does not hear, beside what they measure.
     """
 
     schema_version: str
@@ -64,6 +68,13 @@ class PairsRound(Struct, frozen=True, forbid_unknown_fields=True):
     round_trips: int = 0
     rail_shift: int = 0
     together: bool = False
+    callers: tuple[int, ...] = ()
+    called: tuple[Peer, ...] = ()
+
+    @property
+    def is_last(self) -> bool:
+        """Return whether there is nothing to do, and no further round."""
+        return self.number > 0 and not (self.pairs or self.ring or self.called)
 
     def group_of(self, ticket: int) -> tuple[int, ...] | None:
         """Return the pair or ring that a node belongs to."""
@@ -76,6 +87,8 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     `own`: the fault is this node's own, as where its process was stopped. `seconds`: how long its pair took, with its
     start; `transfer_s`: one of its transfers. `rails_gbit_s`: what each GPU received, where there are several.
     `deviation`: the standard deviation of one transfer, as a part. `round_trip_us`: the shortest round trip.
+    `stood_still_s`: for so long its ncclcheck did not run since its answer before. `no_store`: why its processes do not
+    reach the store of node 0, in which pairs meet. `reached`: what came of its calls, by ticket.
     """
 
     schema_version: str
@@ -89,6 +102,9 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     rails_gbit_s: tuple[float, ...] = ()
     deviation: float = 0.0
     round_trip_us: float = 0.0
+    stood_still_s: float = 0.0
+    no_store: str = ""
+    reached: dict[str, ProbeOutcome] = {}
 
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
@@ -111,8 +127,11 @@ def answer_faults(answer: PairAnswer) -> Iterator[str]:
         yield "a rate out of bounds"
     if len(answer.rails_gbit_s) > MOST_RAILS:
         yield "rails out of bounds"
-    if not all(0 <= took_s <= LONGEST_OPTION_S for took_s in (answer.seconds, answer.transfer_s)):
+    times_s = answer.seconds, answer.transfer_s, answer.stood_still_s
+    if not all(0 <= took_s <= LONGEST_OPTION_S for took_s in times_s):
         yield "a time out of bounds"
+    if len(answer.reached) > MOST_CALLED:
+        yield "more calls than were ordered"
     if not 0 <= answer.round_trip_us <= LONGEST_OPTION_S * 1e6:
         yield "a round trip out of bounds"
     if not 0 <= answer.deviation <= MOST_DEVIATION:

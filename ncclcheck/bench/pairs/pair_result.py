@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from statistics import median
 
 from ncclcheck.bench.pairs.pair_rounds import Rounds
+from ncclcheck.bench.pairs.silent_nodes import Lost
 from ncclcheck.measure.isolation.conclusion import Conclusion, Named, conclude
 from ncclcheck.measure.isolation.doubling import only_from
 from ncclcheck.measure.isolation.evidence import is_bad
@@ -23,28 +24,42 @@ from ncclcheck.model.benchmarks.isolation import (
     PairRate,
     RingRate,
 )
+from ncclcheck.model.formats.prose import joined
+from ncclcheck.model.snapshot import ProbeOutcome
 
 _GBIT_DIGITS = 4
+_NO_CALL = (
+    "their tests did not finish, and each call after them got no answer; both nodes are good with others"
+)
+_MET: dict[ProbeOutcome, str] = {
+    "ok": "it answers",
+    "refused": "its machine answers that nothing listens: its ncclcheck has ended",
+    "wrong-peer": "its machine answers, and its ncclcheck does not",
+    "filtered": "nothing answers",
+}
 
 
 def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> PairIsolation:
     """Return what the rounds say of these hosts (by ticket). A node that was lost is named for that alone."""
-    members = [ticket for ticket in host_of if ticket not in rounds.missing]
-    tests = [test for test in rounds.tests if not rounds.missing & {test.first, test.second}]
+    links, cut = _cut_off(host_of, rounds)
+    absent = rounds.missing - cut
+    members = [ticket for ticket in host_of if ticket not in absent]
+    tests = [test for test in rounds.tests if not absent & {test.first, test.second}]
     found = conclude(plan, members, tests)
     named = [_node(host_of, entry, rounds.tests, found.scale) for entry in found.named]
     for gone in rounds.lost:
         verdict: NodeVerdict = "hang" if gone.outcome == "hang" else "died"
         own_tests = sum(gone.ticket in (test.first, test.second) for test in rounds.tests)
-        named.append(BadNode(host_of[gone.ticket], verdict, None, own_tests, 0.0, detail=gone.detail))
+        detail = gone.detail + calls_words(host_of, gone)
+        named.append(BadNode(host_of[gone.ticket], verdict, None, own_tests, 0.0, detail=detail))
+    cut_hosts = {host_of[ticket] for ticket in cut}
+    paths = list(_paths(host_of, rounds, cut_hosts | {node.host for node in named}, found))
+    blocked_hosts = {host for link in paths if link.detail for host in (link.from_host, link.to_host)}
     count = len(host_of)
     return PairIsolation(
         _rounds(host_of, rounds.tests, found.scale),
         tuple(sorted(named, key=lambda node: node.host)),
-        tuple(
-            BadLink(host_of[first], host_of[second], "blocked" if blocked else "slow")
-            for first, second, blocked in found.links
-        ),
+        (*paths, *links),
         tuple(
             BadGroup(tuple(host_of[member] for member in side), "slow_uplink" if alone else "slow_together")
             for side, alone in found.groups
@@ -52,7 +67,7 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
         None if found.scale is None else only_from(plan, len(members), rounds.rings, found.scale.spread),
         Coverage(len({test.pair for test in rounds.tests}), count * (count - 1) // 2),
         round(found.chance, 6),
-        _undecided(host_of, found, rounds),
+        tuple(host for host in _undecided(host_of, found, rounds) if host not in blocked_hosts),
         None if found.scale is None else round(found.scale.reference_gbit_s, _GBIT_DIGITS),
         round(found.disturbed, 4),
         plan.seed,
@@ -66,13 +81,45 @@ def pair_isolation(host_of: Mapping[int, str], plan: Plan, rounds: Rounds) -> Pa
             for ring in rounds.rings
         ),
         rounds.unheard_hosts(host_of),
+        {host_of[ticket]: seconds for ticket, seconds in rounds.paused.items()},
     )
+
+
+def _cut_off(host_of: Mapping[int, str], rounds: Rounds) -> tuple[list[BadLink], set[int]]:
+    """Return the paths to node 0 that carry nothing, and the nodes at their other ends, which live."""
+    links, cut = list[BadLink](), set[int]()
+    for gone in rounds.cut:
+        if gone.path == "link" and rounds.first is not None:
+            cut.add(gone.ticket)
+            ends = host_of[gone.ticket], host_of[rounds.first]
+            detail = gone.detail + calls_words(host_of, gone)
+            links += [BadLink(source, target, "blocked", detail) for source, target in (ends, ends[::-1])]
+    return links, cut
+
+
+def calls_words(host_of: Mapping[int, str], gone: Lost) -> str:
+    """Return what other nodes met that called the node: the rest of a sentence."""
+    by: dict[str, list[str]] = {}
+    for caller, outcome in gone.calls:
+        by.setdefault(_MET.get(outcome, _MET["filtered"]), []).append(host_of[caller])
+    return "".join(f"; called by {joined(sorted(hosts))}, {finding}" for finding, hosts in by.items())
+
+
+def _paths(host_of: Mapping[int, str], rounds: Rounds, bad: Set[str], found: Conclusion) -> Iterator[BadLink]:
+    """Yield the paths that the tests name, and those between good nodes by which not even a call came through."""
+    named_paths = {link[:2] for link in found.links}
+    for source, target, is_blocked in found.links:
+        detail = _NO_CALL if is_blocked and (source, target) in rounds.blocked else ""
+        yield BadLink(host_of[source], host_of[target], "blocked" if is_blocked else "slow", detail)
+    for source, target in sorted(set(rounds.blocked) - named_paths):
+        if not bad & {host_of[source], host_of[target]}:
+            yield BadLink(host_of[source], host_of[target], "blocked", _NO_CALL)
 
 
 def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) -> tuple[str, ...]:
     """Return the hosts of which the tests do not tell: also those without any test where the rounds were cut short."""
     hosts = {host_of[member] for member in found.undecided}
-    hosts |= {host_of[gone.ticket] for gone in rounds.unheard}
+    hosts |= {host_of[gone.ticket] for gone in (*rounds.unheard, *rounds.cut) if gone.path != "link"}
     if not rounds.is_finished:
         tested = {end for test in rounds.tests for end in (test.first, test.second)}
         hosts |= {host for ticket, host in host_of.items() if ticket not in tested}

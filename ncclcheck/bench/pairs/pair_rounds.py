@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
@@ -16,52 +18,33 @@ from ncclcheck.bench.pairs.round_answers import (
     RoundContext,
     gather_round,
     gather_start,
-    late_answers,
 )
 from ncclcheck.bench.pairs.round_limit import Finished
+from ncclcheck.bench.pairs.silent_nodes import Calls, Lost, SilentNodes, Unanswered
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.measure.isolation.conclusion import conclude
 from ncclcheck.measure.isolation.doubling import RingTest, next_ring
+from ncclcheck.measure.isolation.links import FAILED_TWICE
 from ncclcheck.measure.isolation.next_round import Plan, Round
-from ncclcheck.measure.isolation.pair_tests import PairTest
+from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
 from ncclcheck.model.benchmarks.isolation import NO_ANSWER, PairOutcome, Unheard
 from ncclcheck.model.codec import encode
-from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_ENDS_S, ROUND_POLL_S
+from ncclcheck.model.snapshot import ProbeOutcome
+from ncclcheck.timeouts import PAIR_TRANSFER_S, ROUND_POLL_S
 
 TWO_NODES = 2
-
-
-class Lost(Struct, frozen=True):
-    """A node that answers no more, or whose own process failed: what became of it, and in which round (0: before).
-
-    `stood_still_s`: for so long node 0 itself did not run since that round began.
-    """
-
-    ticket: int
-    outcome: PairOutcome
-    round: int
-    detail: str
-    stood_still_s: float = 0.0
-
-
-class Unanswered(Struct, frozen=True):
-    """A node that had not answered when a round was over, at that time; times without those node 0 stood still.
-
-    `stood_still_s`: for how long node 0 had stood still when the round began.
-    """
-
-    ticket: int
-    round: int
-    over_s: float
-    stood_still_s: float
+MOST_PAUSES = 2  # of a node that are forgiven
 
 
 class Rounds(Struct, frozen=True):
     """All tests, by tickets, and who was lost; `is_finished`: the planner had no more questions.
 
-    `unheard`: who fell silent in a way that says nothing of them.
+    `unheard`: who fell silent in a way that says nothing of them. `cut`: who lives, while the path between it and node
+    0 does not carry its messages. `paused`: who stood still in rounds whose tests were dropped for that, for how long.
+    `first`: the ticket of node 0, where it is a node. `blocked`: from whom to whom not even a call came through, each
+    time after a test of two nodes that answer did not finish, twice or more.
     """
 
     tests: tuple[PairTest, ...]
@@ -69,17 +52,24 @@ class Rounds(Struct, frozen=True):
     is_finished: bool
     rings: tuple[RingTest, ...] = ()
     unheard: tuple[Lost, ...] = ()
+    cut: tuple[Lost, ...] = ()
+    paused: dict[int, float] = {}
+    first: int | None = None
+    blocked: tuple[Pair, ...] = ()
 
     @property
     def missing(self) -> frozenset[int]:
         """Return the tickets of all that take part no more."""
-        return frozenset(gone.ticket for gone in (*self.lost, *self.unheard))
+        return frozenset(gone.ticket for gone in (*self.lost, *self.unheard, *self.cut))
 
-    def unheard_hosts(self, host_of: Mapping[int, str]) -> Unheard | None:
-        """Return the hosts that fell silent so, for the result."""
+    def unheard_hosts(self, host_of: Mapping[int, str], *, with_cut: bool = False) -> Unheard | None:
+        """Return the hosts that fell silent so, for the result; `with_cut`: no link is named for those that are cut."""
+        cut = [gone for gone in self.cut if with_cut or gone.path != "link"]
+        if not self.unheard and cut:
+            return Unheard(tuple(sorted(host_of[gone.ticket] for gone in cut)), "path")
         if not self.unheard:
             return None
-        hosts = tuple(sorted(host_of[gone.ticket] for gone in self.unheard))
+        hosts = tuple(sorted(host_of[gone.ticket] for gone in (*self.unheard, *cut)))
         stood_still_s = round(max(gone.stood_still_s for gone in self.unheard), 1)
         if stood_still_s:
             return Unheard(hosts, "stood_still", stood_still_s)
@@ -90,15 +80,101 @@ def rounds_of(nodes: int, tests: Sequence[PairTest], lost: Sequence[Lost], *, is
     """Return the rounds, with the silent nodes set apart whose silence says nothing of them.
 
     That is where node 0 itself stood still meanwhile, or where most of the other nodes (of two nodes: the other one)
-    fell silent in one round, which points as well to node 0 or its path.
+    fell silent in one round, which points as well to node 0 or its path; so does who falls silent after that.
     """
-    silent = Counter(gone.round for gone in lost if gone.detail == NO_ANSWER)
-    is_said: dict[bool, list[Lost]] = {True: [], False: []}
+    silent = Counter(gone.round for gone in lost if gone.is_silent)
+    alone_from = min((number for number, count in silent.items() if 2 * count > nodes - 1), default=math.inf)
+    lost_for_good, unheard, cut = list[Lost](), list[Lost](), list[Lost]()
     for gone in lost:
-        is_most = 2 * silent[gone.round] > nodes - 1
-        tells_nothing = gone.stood_still_s > 0 or is_most
-        is_said[gone.detail != NO_ANSWER or not tells_nothing].append(gone)
-    return Rounds(tuple(tests), tuple(is_said[True]), is_finished, unheard=tuple(is_said[False]))
+        if gone.is_silent and (gone.stood_still_s > 0 or gone.round >= alone_from):
+            unheard.append(gone)
+        else:
+            (lost_for_good if gone.path is None else cut).append(gone)
+    return Rounds(tuple(tests), tuple(lost_for_good), is_finished, unheard=tuple(unheard), cut=tuple(cut))
+
+
+class _Course:
+    """What the rounds brought so far. State: the tests, who was lost, who is silent, and who stood still how often."""
+
+    def __init__(self, lead: RoundContext, tickets: Sequence[int]) -> None:
+        self._lead, self._tickets = lead, tickets
+        self.tests: list[PairTest] = []
+        self.lost: list[Lost] = []
+        self.silent = SilentNodes(lead)
+        self._planned: dict[int, int] = {}  # by the number of the order, that of the planner
+        self._pauses: dict[int, list[float]] = {}
+        self._unfinished: list[Pair] = []  # of the last round: both ends answer, and are to call each other
+        self._calls: defaultdict[Pair, list[ProbeOutcome]] = defaultdict(list)  # from the first to the second
+
+    @property
+    def members(self) -> list[int]:
+        """Return who takes part in the next round."""
+        absent = {gone.ticket for gone in self.lost} | self.silent.tickets
+        return [ticket for ticket in self._tickets if ticket not in absent]
+
+    def known(self, *, is_finished: bool, with_silent: bool = False) -> Rounds:
+        """Return what is known."""
+        lost = [*self.lost, *(self.silent.all_lost() if with_silent else ())]
+        paused = {ticket: round(sum(pauses), 1) for ticket, pauses in self._pauses.items()}
+        found = rounds_of(len(self._tickets), self.tests, lost, is_finished=is_finished)
+        blocked = [
+            pair
+            for pair, outcomes in self._calls.items()
+            if len(outcomes) >= FAILED_TWICE and "ok" not in outcomes
+        ]
+        return replace(found, paused=paused, first=self._lead.first, blocked=tuple(blocked))
+
+    def calls(self) -> Calls:
+        """Return who calls whom next."""
+        members = self.members
+        ends = {end for pair in self._unfinished for end in pair}
+        return self.silent.calls(members).and_each_other(self._lead, ends.intersection(members))
+
+    def take(self, number: int, answers: Mapping[int, PairAnswer]) -> set[int]:
+        """Take answers to the order of that number; return whose tests of that round say nothing.
+
+        A node is forgiven a few pauses, and what seems to have failed in them. One that stands still in more rounds is
+        judged as it is.
+        """
+        spoilt = set()
+        for ticket, answer in answers.items():
+            pauses = self._pauses.get(ticket, [])
+            if answer.stood_still_s > 0 and number > 0 and len(pauses) < MOST_PAUSES:
+                self._pauses[ticket] = [*pauses, answer.stood_still_s]
+                spoilt.add(ticket)
+            elif answer.no_store and ticket != self._lead.first:
+                detail = f"it does not reach the store of node 0 ({answer.no_store})"
+                self.lost.append(Lost(ticket, "unreachable", number, detail, path="link"))
+                spoilt.add(ticket)
+            elif answer.outcome != "ok" and answer.own:
+                self.lost.append(Lost(ticket, answer.outcome, number, answer.detail))
+        return spoilt
+
+    def add(self, number: int, planned: Round, answers: Answers) -> None:
+        """Take the answers to a round, and its tests but for those that say nothing."""
+        for first, second in self._unfinished:
+            for caller, called in ((first, second), (second, first)):
+                if caller in answers and str(called) in answers[caller].reached:
+                    self._calls[caller, called].append(answers[caller].reached[str(called)])
+        busy = {end for pair in planned.pairs for end in pair}
+        spoilt = self.take(number, {ticket: answer for ticket, answer in answers.items() if ticket in busy})
+        self._planned[number] = planned.number
+        tests = [_test(planned, pair, answers) for pair in planned.pairs if spoilt.isdisjoint(pair)]
+        self.tests += tests
+        self._unfinished = [
+            test.pair for test in tests if test.outcome != "ok" and answers.keys() >= set(test.pair)
+        ]
+
+    def hear(self) -> None:
+        """Take what those say that were silent: they take part again. A test of one that is cut off says nothing."""
+        heard, lost = self.silent.look()
+        self.lost += lost
+        spoilt = [(gone.round, gone.ticket) for gone in lost if gone.path is not None]
+        for entry, answer in heard:
+            spoilt += [(entry.round, ticket) for ticket in self.take(entry.round, {entry.ticket: answer})]
+        for number, ticket in spoilt:
+            planned = self._planned.get(number)
+            self.tests = [test for test in self.tests if test.round != planned or ticket not in test.pair]
 
 
 def lead_rounds(
@@ -108,50 +184,55 @@ def lead_rounds(
 
     Once node 0 has lost its own store, who does not answer is nobody's fault: what was known before is returned.
     """
-    tests: list[PairTest] = []
-    lost: list[Lost] = []
-    silent: list[Unanswered] = []
+    course = _Course(lead, tickets)
     lead.say("starting what measures on every node")
     finished: list[Finished] = []
     answers = gather_start(lead, tickets)
-    lost += _failed(answers, tickets, 0, lead.stood_still_s()) if lead.store.lost is None else []
-    while True:
-        known = rounds_of(len(tickets), tests, lost, is_finished=False)
-        members = _without(tickets, (*lost, *silent))
-        planned = plan.following(members, tests)
-        if not planned.pairs and silent:
-            silent, found = _heard(lead, silent, at_last=True)
-            if lead.store.lost is not None:
-                return known
-            lost += found
-            continue
-        order = _order(planned)
-        if not planned.pairs or lead.deadline.passed or lead.store.lost is not None:
-            return _lead_rings(lead, members, plan, replace(known, is_finished=not planned.pairs))
-        lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
+    if lead.store.lost is None:
         stood_still_s = lead.stood_still_s()
-        answers = gather_round(lead, order, members, finished)
-        silent, found = _heard(lead, silent)
+        course.lost += [
+            Lost(ticket, "hang", 0, NO_ANSWER, stood_still_s) for ticket in tickets if ticket not in answers
+        ]
+        course.take(0, answers)
+    for number in itertools.count(1):
+        known = course.known(is_finished=False)
+        members = course.members
+        planned, calls = plan.following(members, course.tests), course.calls()
+        while not planned.pairs and not calls.called and course.silent.tickets:
+            course.hear()  # there is no further round that could run meanwhile
+            if lead.deadline.passed or lead.store.lost is not None:
+                break
+            members = course.members
+            planned = plan.following(members, course.tests)
+            time.sleep(ROUND_POLL_S)
         if lead.store.lost is not None:
             return known
-        lost += found
-        lost += _failed(answers, [ticket for ticket in members if ticket in answers], planned.number)
-        over_s = _ran_s(lead)
-        silent += [
-            Unanswered(ticket, planned.number, over_s, stood_still_s)
-            for ticket in members
-            if ticket not in answers
-        ]
-        tests += [_test(planned, pair, answers) for pair in planned.pairs]
-        silenced = [_silenced(lead, entry) for entry in silent]
-        keep(rounds_of(len(tickets), tests, [*lost, *silenced], is_finished=False))
+        if not (planned.pairs or calls.called) or lead.deadline.passed:
+            known = course.known(is_finished=not planned.pairs, with_silent=True)
+            return _lead_rings(lead, members, plan, known, number)
+        if planned.pairs:
+            lead.say(f"round {planned.number}: {len(planned.pairs)} pairs ({planned.why})")
+        began_s, stood_still_s = lead.ran_s(), lead.stood_still_s()
+        course.silent.note(calls)
+        answers = gather_round(lead, calls.of_order(_order(number, planned)), members, finished)
+        if lead.store.lost is not None:
+            return known
+        course.silent.take_calls(answers)
+        course.hear()
+        course.add(number, planned, answers)
+        over_s, unanswered = lead.ran_s(), [ticket for ticket in members if ticket not in answers]
+        course.silent.add(
+            [Unanswered(ticket, number, began_s, over_s, stood_still_s) for ticket in unanswered]
+        )
+        keep(course.known(is_finished=False, with_silent=True))
+    raise AssertionError  # the numbers do not end
 
 
-def _order(planned: Round) -> PairsRound:
+def _order(number: int, planned: Round) -> PairsRound:
     return PairsRound(
         SCHEMA,
         TOOL_VERSION,
-        planned.number,
+        number,
         planned.pairs,
         transfers=planned.transfers,
         at_once=planned.at_once,
@@ -161,9 +242,10 @@ def _order(planned: Round) -> PairsRound:
     )
 
 
-def _lead_rings(lead: RoundContext, members: Sequence[int], plan: Plan, rounds: Rounds) -> Rounds:
+def _lead_rings(
+    lead: RoundContext, members: Sequence[int], plan: Plan, rounds: Rounds, number: int
+) -> Rounds:
     """Lead rings of doubling size, if the plan wants them and nobody is bad in pairs; then end the rounds."""
-    number = max((test.round for test in rounds.tests), default=0) + 1
     is_wanted = plan.rings and rounds.is_finished and not rounds.missing
     found = conclude(plan, members, rounds.tests) if is_wanted else None
     if found is None or found.is_bad or found.undecided or found.scale is None:
@@ -198,60 +280,6 @@ def _ring_test(order: PairsRound, answers: Answers) -> RingTest:
 def end_rounds(store: Store, number: int) -> None:
     """Tell the nodes that there is no round of this number."""
     store.set_document(keys.pairs_round(number), encode(PairsRound(SCHEMA, TOOL_VERSION, number)))
-
-
-def _without(tickets: Sequence[int], missing: Sequence[Lost | Unanswered]) -> list[int]:
-    absent = {entry.ticket for entry in missing}
-    return [ticket for ticket in tickets if ticket not in absent]
-
-
-def _heard(
-    lead: RoundContext, silent: Sequence[Unanswered], *, at_last: bool = False
-) -> tuple[list[Unanswered], list[Lost]]:
-    """Return who is still silent, and who is lost: the others have answered since, and take part again.
-
-    `at_last`: there is no further round that could run meanwhile, so they are waited for.
-    """
-    waiting, lost = list(silent), list[Lost]()
-    while waiting:
-        for entry in tuple(waiting):
-            answers = late_answers(lead.store, entry.round, (entry.ticket,))
-            is_late = _ran_s(lead) > entry.over_s + ROUND_ENDS_S
-            if answers or is_late:
-                waiting.remove(entry)
-                lost += (
-                    _failed(answers, (entry.ticket,), entry.round) if answers else [_silenced(lead, entry)]
-                )
-        if not at_last:
-            break
-        if lead.deadline.passed or lead.store.lost is not None:
-            return [], lost + [_silenced(lead, entry) for entry in waiting]
-        time.sleep(ROUND_POLL_S)
-    return waiting, lost
-
-
-def _ran_s(lead: RoundContext) -> float:
-    """Return the time by the clock without the time that node 0 stood still."""
-    return time.monotonic() - lead.stood_still_s()
-
-
-def _silenced(lead: RoundContext, entry: Unanswered) -> Lost:
-    stood_still_s = lead.stood_still_s() - entry.stood_still_s
-    return Lost(entry.ticket, "hang", entry.round, NO_ANSWER, stood_still_s)
-
-
-def _failed(
-    answers: Mapping[int, PairAnswer], members: Sequence[int], number: int, stood_still_s: float = 0.0
-) -> list[Lost]:
-    """Return who did not answer, and who says that the fault is its own."""
-    found = []
-    for ticket in members:
-        answer = answers.get(ticket)
-        if answer is None:
-            found.append(Lost(ticket, "hang", number, NO_ANSWER, stood_still_s))
-        elif answer.outcome != "ok" and answer.own:
-            found.append(Lost(ticket, answer.outcome, number, answer.detail))
-    return found
 
 
 def _test(planned: Round, pair: tuple[int, int], answers: Mapping[int, PairAnswer]) -> PairTest:

@@ -11,8 +11,10 @@ from msgspec import Struct
 
 from ncclcheck.bench.pairs.pair_orders import PairAnswer, PairsRound, answer_faults
 from ncclcheck.bench.pairs.round_limit import Finished, round_limit_s
+from ncclcheck.exchange.awake import clock_s
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, SMALL_LIMIT_BYTES, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.codec import encode
@@ -20,6 +22,7 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.timeouts import (
     PAIR_MOVED_S,
     PAIR_STILL_S,
+    PAIRS_CALL_S,
     PAIRS_READY_S,
     PAIRS_START_SILENT_S,
     PAIRS_START_TOLD_S,
@@ -37,13 +40,22 @@ Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 class RoundContext(Struct, frozen=True):
     """How node 0 leads the rounds: through the store, until the deadline; `say` prints a line for the user.
 
-    `stood_still_s`: for how long node 0 itself did not run so far. That time counts for nobody.
+    `stood_still_s`: for how long node 0 itself did not run so far. That time counts for nobody. `peers`: where the
+    nodes listen, by ticket. `own`: the ticket of who leads, None: no node of the run. `first`: that of the node which
+    serves the store that pairs meet in.
     """
 
     store: Store
     deadline: Deadline
     say: Callable[[str], None]
     stood_still_s: Callable[[], float] = float
+    peers: dict[int, Peer] = {}
+    own: int | None = None
+    first: int | None = None
+
+    def ran_s(self) -> float:
+        """Return the time by the clock without the time that node 0 stood still."""
+        return clock_s() - self.stood_still_s()
 
 
 def gather_start(lead: RoundContext, members: Sequence[int]) -> Answers:
@@ -52,13 +64,13 @@ def gather_start(lead: RoundContext, members: Sequence[int]) -> Answers:
     A node gives up by itself after `PAIRS_READY_S`, and says so.
     """
     lead.store.set_document(keys.pairs_round(0), encode(PairsRound(SCHEMA, TOOL_VERSION, 0)))
-    began = time.monotonic() - lead.stood_still_s()
+    began = lead.ran_s()
     last_s = dict.fromkeys(members, 0.0)
     signs = dict.fromkeys(members, 0)
     answers: Answers = {}
     is_told = False
     while lead.store.lost is None and not lead.deadline.passed:
-        now_s = time.monotonic() - lead.stood_still_s() - began
+        now_s = lead.ran_s() - began
         _read(lead.store, 0, members, answers)
         waited = [ticket for ticket in members if ticket not in answers]
         for ticket in _signed(lead.store, {ticket: signs[ticket] for ticket in waited}):
@@ -84,13 +96,13 @@ def gather_round(
     those that finished in earlier rounds; those of this one are added to it.
     """
     lead.store.set_document(keys.pairs_round(order.number), encode(order))
-    began = time.monotonic() - lead.stood_still_s()
+    began = lead.ran_s()
     signs, late_at_s = _PairSigns(lead.store, order.number), math.inf
     answers: Answers = {}
     finished: dict[int, Finished] = {}
     busy = {end for group in (*order.pairs, order.ring) for end in group}
     while len(answers) < len(members) and lead.store.lost is None:
-        now_s = time.monotonic() - lead.stood_still_s() - began
+        now_s = lead.ran_s() - began
         _read(lead.store, order.number, members, answers)
         for ticket in busy & answers.keys() - finished.keys():
             answer = answers[ticket]
@@ -153,6 +165,8 @@ def late_answers(store: Store, number: int, members: Iterable[int]) -> Answers:
 
 
 def _limit_s(order: PairsRound, finished: Sequence[Finished], busy: int, before: Sequence[Finished]) -> float:
+    if not busy:  # only calls
+        return PAIRS_CALL_S + ROUND_LEAST_S
     more_s = len(order.ring) * RING_OF_A_NODE_S
     return more_s + round_limit_s(finished, busy, before, order.transfers)
 

@@ -137,6 +137,8 @@ def links_of(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _ends(isolation: PairIsolation, link: BadLink) -> str:
     """Return what is known of the two ends: nothing, where they are the only nodes that were tested."""
+    if link.detail:
+        return link.detail
     tested = {host for planned in isolation.rounds for pair in planned.pairs for host in (pair.a, pair.b)}
     if tested == {link.from_host, link.to_host}:
         return "which of the two nodes is the cause takes a third one to tell"

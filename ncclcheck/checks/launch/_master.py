@@ -130,7 +130,7 @@ def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | 
         yield NotApplicable("one node does not connect to a master")
         return
     yield from unread(snapshot, "master")
-    mute = tuple(silent.host for silent in snapshot.silent if isinstance(silent.knock, Missing))
+    mute = tuple(silent.host for silent in snapshot.unreported if isinstance(silent.knock, Missing))
     if mute:
         yield NotKnown("did not report", mute)
     if snapshot.viewpoint == "one-node" and not snapshot.silent:

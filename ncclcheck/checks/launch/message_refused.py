@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import job_size, named, not_reported
+from ncclcheck.checks.hosts import job_size, named, not_heard_to_the_end
 from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.authentication import Foreign
@@ -70,7 +70,7 @@ def message_refused(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _foreign(snapshot)
     if job_size(snapshot) == 1:
         yield NotApplicable("one node sends no messages")
-    yield from not_reported(snapshot)
+    yield from not_heard_to_the_end(snapshot)
 
 
 def _not_followed(snapshot: Snapshot, orders: list[Refused]) -> Finding:

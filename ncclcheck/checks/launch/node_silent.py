@@ -9,6 +9,7 @@ from ncclcheck.checks.launch._builds import build_hint
 from ncclcheck.checks.launch._claims import claims, duplicated_node_ranks
 from ncclcheck.checks.launch._master import saw
 from ncclcheck.checks.registry import Answer, check
+from ncclcheck.model.benchmarks.isolation import NO_ANSWER
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Silent, Snapshot
@@ -54,18 +55,34 @@ def node_silent(snapshot: Snapshot) -> Iterator[Answer]:
         return
     if snapshot.store_lost:
         yield NotKnown(snapshot.store_lost)
+    yield from _fell_silent(snapshot)
+    if saw(snapshot, "lost") and not any(silent.node_rank == 0 for silent in snapshot.silent):
+        yield _lost(snapshot)
+
+
+def _fell_silent(snapshot: Snapshot) -> Iterator[Finding | NotKnown]:
+    """Yield the silent nodes by when they fell silent and why; of those that others reached it is not known."""
     groups: dict[tuple[str, str], list[Silent]] = {}
     unreached = () if isinstance(snapshot.unreached, Missing) else snapshot.unreached
     # host-unreachable says more, and so does meeting-place
     explained = {missing.node_rank for missing in unreached}
     explained |= {meeting.node_rank for meeting in snapshot.meetings if meeting.outcome != "met"}
+    cut = _cut_off(snapshot)
     for silent in snapshot.silent:
-        if silent.node_rank not in explained:
+        if silent.host in cut and silent.phase == "end":
+            yield NotKnown(
+                "it lives, and the path between it and node 0 carries nothing (link-slow)", (silent.host,)
+            )
+        elif silent.node_rank not in explained:
             groups.setdefault((silent.phase, _why(silent)), []).append(silent)
     for (phase, why), silents in groups.items():
         yield _finding(snapshot, phase, why, silents)
-    if saw(snapshot, "lost") and not any(silent.node_rank == 0 for silent in snapshot.silent):
-        yield _lost(snapshot)
+
+
+def _cut_off(snapshot: Snapshot) -> set[str]:
+    """Return the hosts that other nodes reached in the tests of pairs when node 0 no longer heard them."""
+    links = () if isinstance(snapshot.isolation, Missing) else snapshot.isolation.links
+    return {link.from_host for link in links if link.detail.startswith(NO_ANSWER)}
 
 
 def _doubt(snapshot: Snapshot) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import not_reported
+from ncclcheck.checks.hosts import not_heard_to_the_end
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -54,4 +54,4 @@ def node_stood_still(snapshot: Snapshot) -> Iterator[Answer]:
                 ),
             ),
         )
-    yield from not_reported(snapshot)
+    yield from not_heard_to_the_end(snapshot)

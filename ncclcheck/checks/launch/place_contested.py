@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import job_size, named, not_reported
+from ncclcheck.checks.hosts import job_size, named, not_heard_to_the_end
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.snapshot import Snapshot
@@ -48,4 +48,4 @@ def place_contested(snapshot: Snapshot) -> Iterator[Answer]:
         )
     if job_size(snapshot) == 1:
         yield NotApplicable("one node sends no messages")
-    yield from not_reported(snapshot)
+    yield from not_heard_to_the_end(snapshot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.hosts import job_size, named, not_reported
+from ncclcheck.checks.hosts import job_size, named, not_heard_to_the_end
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
 from ncclcheck.model.formats.prose import listed
@@ -54,4 +54,4 @@ def store_changed(snapshot: Snapshot) -> Iterator[Answer]:
         )
     if job_size(snapshot) == 1:
         yield NotApplicable("one node sends no messages")
-    yield from not_reported(snapshot)
+    yield from not_heard_to_the_end(snapshot)

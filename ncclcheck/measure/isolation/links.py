@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -11,6 +12,7 @@ from ncclcheck.measure.isolation.evidence import CLEARED, FALSE_NAMES, Standing,
 from ncclcheck.measure.isolation.pair_tests import FEW_MEMBERS, Pair, PairTest
 
 LINK_TESTS = 3  # of the pair, at least
+FAILED_TWICE = 2
 FEWER_OF_FEW = 2  # tests less where there are so few members that one test of both ends takes two rounds
 # Of the good and bad tests that end so: the first bad one may come in the first round or later
 ORDERS = 4
@@ -27,6 +29,7 @@ class BadPair(Struct, frozen=True):
     bad: int
     good: int
     needed: int
+    failed: int = 0  # of the bad ones: these transfers did not finish
 
     @property
     def is_link(self) -> bool:
@@ -42,15 +45,16 @@ class BadPair(Struct, frozen=True):
 def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
     """Return all such pairs. One bad test of each is more likely a disturbance."""
     tests = [test for test in standing.informative(tests) if are_sound(test.pair, standing)]
-    times: dict[Pair, int] = {}
+    times, failed = Counter[Pair](), Counter[Pair]()
     for test in tests:
         if standing.is_bad(test):
-            times[test.pair] = times.get(test.pair, 0) + 1
+            times[test.pair] += 1
+            failed[test.pair] += test.outcome != "ok"
     good = {test.pair for test in tests if not standing.is_bad(test)}
     repeated = sum(bad > 1 for bad in times.values())
     needed = least_tests(len(standing.evidence), repeated)
     return [
-        BadPair(pair, bad, min(len(standing.own_good.get(end, ())) for end in pair), needed)
+        BadPair(pair, bad, min(len(standing.own_good.get(end, ())) for end in pair), needed, failed[pair])
         for pair, bad in times.items()
         if pair not in good
     ]
@@ -72,14 +76,18 @@ def open_links(found: Sequence[BadPair]) -> list[BadPair]:
 
 
 def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]:
-    """Return the open pairs that disturbances do not explain: they are not sound, whatever else they are."""
+    """Return the open pairs that disturbances do not explain: they are not sound, whatever else they are.
+
+    A disturbance slows a transfer down. One that does not finish, and then again, is none.
+    """
     bad, tests = standing.between
     serious = []
     for entry in open_links(found):
         without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
         candidates = max(len(found), 1 + without[0])  # also those that were good when repeated
         most = OPEN if entry.bad >= LINK_TESTS else FALSE_NAMES
-        if candidates * chance_of_all_bad(entry.bad - 1, *without) <= most:
+        is_cut = entry.failed >= FAILED_TWICE
+        if is_cut or candidates * chance_of_all_bad(entry.bad - 1, *without) <= most:
             serious.append(entry)
     return serious
 

@@ -93,11 +93,12 @@ class BadNode(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BadLink(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
-    """A path between two sound nodes, in one direction."""
+    """A path between two sound nodes, in one direction. `detail`: what is known of it beside the tests."""
 
     from_host: str
     to_host: str
     verdict: Literal["slow", "blocked"]
+    detail: str = ""
 
 
 class BadGroup(Struct, frozen=True, forbid_unknown_fields=True):
@@ -118,11 +119,11 @@ class Unheard(Struct, frozen=True, forbid_unknown_fields=True):
     """Nodes that node 0 no longer heard, in a way that does not tell whether it was they: for that they are not named.
 
     `why`: node 0's own process did not run meanwhile, for `stood_still_s` (a paused virtual machine, swapping); most of
-    the other nodes fell silent in the same round; or there are only two nodes.
+    the other nodes fell silent in the same round; there are only two nodes; or other nodes reach them.
     """
 
     hosts: tuple[str, ...]
-    why: Literal["stood_still", "most", "two_nodes"]
+    why: Literal["stood_still", "most", "two_nodes", "path"]
     stood_still_s: float = 0.0
 
     @property
@@ -139,6 +140,8 @@ class Unheard(Struct, frozen=True, forbid_unknown_fields=True):
                     "most nodes fell silent at the same moment, which points to node 0 or its network, not to each of "
                     "them"
                 )
+            case "path":
+                return "other nodes reach it, so the path between it and node 0 is the cause, not the node"
         return "which of two nodes is the cause, or the path between them, takes a third one to tell"
 
 
@@ -149,6 +152,7 @@ class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
     reaches; null: no pair finished. `disturbed`: the share of tests between sound nodes that looked bad. `undecided`:
     nodes of which the tests do not tell. `only_from_nodes`: all pairs are sound, and rings of so many nodes are slow;
     `rings`: those that were measured. `unheard`: undecided nodes that fell silent, for which they are not named.
+    `paused`: nodes whose ncclcheck stood still in a round and went on, for how many seconds: that round says nothing.
     """
 
     rounds: tuple[IsolationRound, ...]
@@ -164,3 +168,4 @@ class PairIsolation(Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
     rings: tuple[RingRate, ...] = ()
     unheard: Unheard | None = None
+    paused: dict[str, float] = {}

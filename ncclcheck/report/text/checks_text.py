@@ -18,6 +18,7 @@ _NOBODY = "no node reported"
 # In the words of checks/hosts.py, checks/launch/_master.py, checks/registry.py and model/snapshot.py.
 _EXPLAINED = (
     "did not report",
+    "stopped answering",
     "did not meet",
     "did not join",
     "was lost while the nodes joined",
@@ -77,7 +78,7 @@ def _names(entries: Sequence[CheckEntry], verbose: int) -> str:
 
 def _common_cause(report: Report) -> str:
     """Return what keeps most checks unknown, said once instead of by each; empty if there is no such cause."""
-    silent = [node.host for node in report.nodes if node.status == "silent"]
+    silent = [node.host for node in report.nodes if node.status == "silent" and not node.facts]
     if silent:
         return f"{fold_hosts(silent)} did not report"
     if any("did not meet" in entry.reason for entry in report.checks):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 
 from ncclcheck.bench.pairs.matrix_result import fabric_matrix, plan_for, with_rounds
-from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
+from ncclcheck.bench.pairs.pair_rounds import Rounds
+from ncclcheck.bench.pairs.silent_nodes import Lost
 from ncclcheck.measure.isolation.pair_tests import PairTest
 from ncclcheck.measure.matrix.matrix_plan import MatrixPlan
 from ncclcheck.model.benchmarks.isolation import IsolateRequest

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pytest
+from msgspec.structs import replace
 
-from ncclcheck.bench.pairs import pair_rounds
+from ncclcheck.bench.pairs import silent_nodes
 from ncclcheck.bench.pairs.matrix_result import fabric_matrix
 from ncclcheck.bench.pairs.pair_node import answer_of
 from ncclcheck.bench.pairs.pair_orders import ROUND_LIMIT_BYTES, PairAnswer, PairsRound
@@ -18,6 +19,7 @@ from ncclcheck.bench.pairs.pair_task import PairResult
 from ncclcheck.bench.pairs.round_answers import RoundContext
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION, read_message
+from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.deadline_store import DeadlineStore
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -27,8 +29,17 @@ from ncclcheck.measure.matrix.matrix_plan import matrix_plan
 from ncclcheck.model.benchmarks.matrix import FabricMatrix
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import ProbeOutcome
 
 PLAN = Plan(1)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who is silent here is silent for good: nobody has to be waited for."""
+    monkeypatch.setattr(silent_nodes, "NODE_PAUSE_S", 0.0)
+
+
 Answer = Callable[[PairsRound, int], "PairAnswer | None"]
 
 
@@ -39,8 +50,9 @@ def led(
     backend: MemoryBackend | None = None,
     store: DeadlineStore | None = None,
     stood_still_s: Callable[[], float] = float,
+    own: int | None = 0,
 ) -> Rounds:
-    """Rounds in which each node answers as `answer` says; None: it answers no more."""
+    """Rounds in which each node answers as `answer` says; None: it answers no more. Node 0 has the ticket 0."""
     backend, seconds = backend or MemoryBackend(), 30.0
     done = threading.Event()
 
@@ -62,8 +74,9 @@ def led(
     threads = [threading.Thread(target=node, args=(ticket,)) for ticket in range(nodes)]
     for thread in threads:
         thread.start()
-    own = store or within_process(backend, 0)
-    lead = RoundContext(own, Deadline(seconds), lambda _: None, stood_still_s)
+    own_store = store or within_process(backend, 0)
+    peers = {ticket: Peer(ticket, f"node{ticket}", ()) for ticket in range(nodes)}
+    lead = RoundContext(own_store, Deadline(seconds), lambda _: None, stood_still_s, peers, own, 0)
     try:
         return lead_rounds(lead, range(nodes), plan, lambda _: None)
     finally:
@@ -116,7 +129,7 @@ def test_a_node_that_answers_no_more_is_lost_and_the_others_go_on() -> None:
 
 def test_a_node_that_answers_after_its_round_was_over_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        pair_rounds, "ROUND_ENDS_S", 25.0
+        silent_nodes, "ROUND_ENDS_S", 25.0
     )  # a loaded machine may let it wait before it answers
     backend = MemoryBackend()
     over = within_process(backend, 0)
@@ -230,3 +243,128 @@ def test_of_two_nodes_the_silent_one_is_not_named() -> None:
     assert found.nodes == ()
     assert found.unheard is not None
     assert "takes a third one to tell" in found.unheard.words
+
+
+def test_who_falls_silent_after_most_others_did_is_not_named_either() -> None:
+    """Of five nodes one has no partner in the first round, so it answers before node 0 is cut off."""
+
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer | None:
+        is_idle = planned.number == 1 and planned.group_of(ticket) is None
+        return sound(planned, ticket) if ticket == 0 or planned.number == 0 or is_idle else None
+
+    found = pair_isolation(hosts(5), PLAN, led(5, answer))
+    assert found.nodes == ()
+    assert found.unheard is not None
+    assert found.unheard.hosts == ("node1", "node2", "node3", "node4")
+
+
+def called(silent: int, outcome: Callable[[int], ProbeOutcome]) -> Answer:
+    """That node is silent from round 1 on, and others meet this when they call it."""
+
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer | None:
+        if ticket == silent and planned.number > 0:
+            return None
+        said = sound(planned, ticket)
+        is_caller = ticket in planned.callers
+        return replace(said, reached={str(silent): outcome(ticket)}) if is_caller else said
+
+    return answer
+
+
+def test_a_node_that_answers_others_and_not_node_0_is_cut_off_and_not_named() -> None:
+    found = pair_isolation(hosts(6), PLAN, led(6, called(3, lambda caller: "ok" if caller else "filtered")))
+    assert found.nodes == ()
+    assert {(link.from_host, link.to_host, link.verdict) for link in found.links} == {
+        ("node0", "node3", "blocked"),
+        ("node3", "node0", "blocked"),
+    }
+    assert "called by node1, node2 and node4, it answers" in found.links[0].detail
+
+
+@pytest.mark.parametrize("own", [0, None])
+def test_a_node_that_answers_all_calls_leaves_it_open_which_path_is_cut(own: int | None) -> None:
+    found = pair_isolation(hosts(6), PLAN, led(6, called(3, lambda _: "ok"), own=own))
+    assert (found.nodes, found.links, found.undecided) == ((), (), ("node3",))
+    assert found.unheard is not None
+    assert "other nodes reach it" in found.unheard.words
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [("refused", "has ended"), ("wrong-peer", "its ncclcheck does not"), ("filtered", "nothing")],
+)
+def test_a_node_that_answers_nobody_is_named_with_what_the_others_met(
+    outcome: ProbeOutcome, words: str
+) -> None:
+    (node,) = pair_isolation(hosts(6), PLAN, led(6, called(3, lambda _: outcome))).nodes
+    assert (node.host, node.verdict) == ("node3", "hang")
+    assert words in node.detail
+
+
+def test_a_node_that_lives_and_does_not_reach_the_store_of_node_0_is_cut_off() -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if planned.number > 0 and 3 in (planned.group_of(ticket) or ()):
+            said = PairAnswer(SCHEMA, TOOL_VERSION, outcome="hang", detail="its partner did not go on")
+            return replace(said, no_store="10.0.0.1:29500: filtered" if ticket == 3 else "")
+        return sound(planned, ticket)
+
+    found = pair_isolation(hosts(6), PLAN, led(6, answer, own=None))
+    assert found.nodes == ()
+    assert {(link.from_host, link.to_host) for link in found.links} == {
+        ("node0", "node3"),
+        ("node3", "node0"),
+    }
+    assert "10.0.0.1:29500: filtered" in found.links[0].detail
+
+
+def pausing(ticket_: int, rounds: Collection[int]) -> Answer:
+    """That node stands still in these rounds, in which its pair does not go on."""
+
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        if planned.number not in rounds or ticket_ not in (planned.group_of(ticket) or ()):
+            return sound(planned, ticket)
+        said = PairAnswer(SCHEMA, TOOL_VERSION, outcome="died", detail="broken pipe", own=ticket == ticket_)
+        return replace(said, stood_still_s=12.0 if ticket == ticket_ else 0.0)
+
+    return answer
+
+
+def test_a_round_in_which_a_node_stood_still_says_nothing_of_it() -> None:
+    rounds = led(6, pausing(3, {1}))
+    found = pair_isolation(hosts(6), PLAN, rounds)
+    assert (found.nodes, found.links, found.undecided) == ((), (), ())
+    assert found.paused == {"node3": 12.0}
+    assert all(test.outcome == "ok" for test in rounds.tests)
+
+
+def test_of_three_nodes_a_round_that_says_nothing_is_made_up_for() -> None:
+    found = pair_isolation(hosts(3), PLAN, led(3, pausing(1, {1, 2})))
+    assert (found.nodes, found.undecided) == ((), ())
+    assert found.coverage.pairs_tested == 3
+
+
+def test_a_node_that_stands_still_again_and_again_is_judged_as_it_is() -> None:
+    found = pair_isolation(hosts(6), PLAN, led(6, pausing(3, range(1, 30))))
+    assert [(node.host, node.verdict) for node in found.nodes] == [("node3", "died")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"), [("filtered", {("node1", "node2"), ("node2", "node1")}), ("ok", set())]
+)
+def test_a_path_by_which_no_call_comes_through_either_is_blocked(
+    outcome: ProbeOutcome, expected: set[tuple[str, str]]
+) -> None:
+    def answer(planned: PairsRound, ticket: int) -> PairAnswer:
+        said = sound(planned, ticket)
+        if planned.group_of(ticket) in ((1, 2), (2, 1)):
+            said = PairAnswer(SCHEMA, TOOL_VERSION, outcome="hang", detail="its partner did not go on")
+        called = {peer.ticket for peer in planned.called} - {ticket}
+        met: dict[str, ProbeOutcome] = {
+            str(other): outcome if {ticket, other} == {1, 2} else "ok" for other in called
+        }
+        return replace(said, reached=met if ticket in planned.callers else {})
+
+    found = pair_isolation(hosts(4), PLAN, led(4, answer))
+    assert found.nodes == ()
+    assert {(link.from_host, link.to_host) for link in found.links if link.detail} == expected
+    assert expected == set() or found.undecided == ()

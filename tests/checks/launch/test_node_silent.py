@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from ncclcheck.model.snapshot import Refused
+from ncclcheck.model.benchmarks.isolation import NO_ANSWER, BadLink
+from ncclcheck.model.snapshot import Refused, Silent
 from tests.builders import cluster, left_alone, seen_alone, with_master, with_silent
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import launch
+from tests.isolation_builders import isolated
 
 
 def test_all_came() -> None:
@@ -79,3 +81,16 @@ def test_one_node_has_nobody_to_wait_for() -> None:
 def test_requests_that_arrived_though_the_node_never_joined_are_told() -> None:
     snapshot = replace(with_silent(cluster(4), "node03"), unanswered_callers=("10.0.0.3",))
     assert "connection requests from 10.0.0.3 arrive at node 0" in finding("node-silent", snapshot).summary
+
+
+def test_a_node_that_others_reached_is_not_accused_of_its_silence() -> None:
+    ends = (("node03", "node01"), ("node01", "node03"))
+    links = tuple(BadLink(*way, "blocked", f"{NO_ANSWER}; called by node02, it answers") for way in ends)
+    silent = (Silent("node03", 2, "end", 0.0),)
+    result = run("node-silent", replace(cluster(4), silent=silent, isolation=isolated(links=links)))
+    assert (result.outcome, result.findings) == ("unknown", ())
+    assert "node03: it lives" in result.reason
+    other = replace(
+        cluster(4), silent=silent, isolation=isolated(links=(BadLink("node03", "node02", "blocked", "x"),))
+    )
+    assert finding("node-silent", other).hosts == ("node03",)

@@ -53,6 +53,13 @@ def test_a_pair_that_was_bad_three_times_stays_open_beside_a_few_disturbances() 
     assert serious_links([BadPair((0, 1), 2, 3, 9)], standing) == []
 
 
+def test_a_pair_whose_transfers_twice_did_not_finish_is_serious() -> None:
+    standing = replace(standing_of(MEMBERS, rounds(2), 0.1), between=(2, 12))
+    assert serious_links([BadPair((0, 1), 2, 2, 9)], standing) == []
+    assert serious_links([BadPair((0, 1), 2, 2, 9, failed=1)], standing) == []
+    assert serious_links([BadPair((0, 1), 2, 2, 9, failed=2)], standing) != []
+
+
 def test_more_candidates_need_more_tests_and_few_members_fewer() -> None:
     assert least_tests(16, 1) == 9
     assert least_tests(16, 8) == 12
