@@ -21,14 +21,14 @@ from ncclcheck.exchange.join.knock import (
     send_knock,
 )
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
-from ncclcheck.exchange.probe.dial import DialOutcome, dial
+from ncclcheck.exchange.probe.dial import DialOutcome, dial, socket_address
 from ncclcheck.exchange.trust.trust import NO_KEY_THERE, Trust
 from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.model.formats.addresses import is_loopback
+from ncclcheck.model.formats.addresses import is_link_local, is_loopback
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
@@ -71,7 +71,7 @@ def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozen
     if isinstance(addresses, Missing):
         return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
     source, interface = source_for(addresses[0], port)
-    local = all(address in own or is_loopback(address) for address in addresses)
+    local = all(address.partition("%")[0] in own or is_loopback(address) for address in addresses)
     return MasterPath(name, port, addresses, local, source, interface, "refused")
 
 
@@ -163,10 +163,9 @@ def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
     """Return whether this node's own firewall rejects datagrams to there: the kernel says so (send(2), EPERM)."""
     for address in addresses:
         try:
-            with socket.socket(
-                socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
-            ) as caller:
-                caller.connect((address, port))
+            family, target = socket_address(address, port, socket.SOCK_DGRAM)
+            with socket.socket(family, socket.SOCK_DGRAM) as caller:
+                caller.connect(target)
                 caller.send(b"")
         except PermissionError:
             return True
@@ -227,9 +226,9 @@ def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: Knoc
     """
     if not reply.serving:
         return way
-    at = reply.serves_at if reply.relay else address
+    at = (reply.serves_at if reply.relay else address).partition("%")[0]
     known = () if isinstance(way.addresses, Missing) else way.addresses
-    if at in known:
+    if at in {address.partition("%")[0] for address in known}:
         by_relay = reply.relay and (way.confirmed_by_relay or not way.serving_confirmed)
         way = replace(way, serving_confirmed=True, confirmed_by_relay=by_relay)
         return replace(way, answers_lost=way.answers_lost or reply.answers_lost)
@@ -240,7 +239,7 @@ def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: Knoc
 def _is_of_a_node(text: str) -> bool:
     try:
         ipaddress.ip_address(text)  # a zone may be any text
-        return "%" not in text and not is_loopback(text)
+        return "%" not in text and not is_loopback(text) and not is_link_local(text)
     except ValueError:
         return False
 
