@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TypeAlias
@@ -115,7 +116,7 @@ def _correct_name(seen: tuple[Sighting, ...]) -> Fix:
     path = seen[0].path
     return Fix(
         f"on {named(hosts_of(seen))} make MASTER_ADDR {path.name!r} lead to {path.serves_at}, or set that address",
-        (f"getent ahosts {path.name}   # on {named(hosts_of(seen))}",),
+        (f"getent ahosts {shlex.quote(path.name)}   # on {named(hosts_of(seen))}",),
         {"MASTER_ADDR": path.serves_at},
         f"make sure first that {path.serves_at} is node 0: a datagram proves nothing",
     )

@@ -28,7 +28,7 @@ from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.model.formats.addresses import is_link_local, is_loopback
+from ncclcheck.model.formats.addresses import is_link_local, means_this_machine
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
@@ -71,7 +71,7 @@ def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozen
     if isinstance(addresses, Missing):
         return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
     source, interface = source_for(addresses[0], port)
-    local = all(address.partition("%")[0] in own or is_loopback(address) for address in addresses)
+    local = all(address.partition("%")[0] in own or means_this_machine(address) for address in addresses)
     return MasterPath(name, port, addresses, local, source, interface, "refused")
 
 
@@ -239,7 +239,7 @@ def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: Knoc
 def _is_of_a_node(text: str) -> bool:
     try:
         ipaddress.ip_address(text)  # a zone may be any text
-        return "%" not in text and not is_loopback(text) and not is_link_local(text)
+        return "%" not in text and not means_this_machine(text) and not is_link_local(text)
     except ValueError:
         return False
 
@@ -248,7 +248,7 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
     if outcome == "connected":
         return "answered"
     if astray:
-        return "loopback" if all(is_loopback(address) for address in addresses) else "not-first-node"
+        return "loopback" if all(means_this_machine(address) for address in addresses) else "not-first-node"
     return "refused" if outcome == "error" else outcome
 
 
