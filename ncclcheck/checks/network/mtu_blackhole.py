@@ -43,7 +43,9 @@ def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
     mtus = {explanation.host: explanation for explanation in chosen(snapshot)}
     for explanation in blame([probe for probe in probed if probe.outcome == "stalled"], probed):
         yield _finding(explanation, mtus)
-    yield from spare_finding(snapshot, "mtu", "stalled", "large packets are lost on {} (MTU)")
+    yield from spare_finding(
+        snapshot, "mtu", "stalled", "small messages arrive on {}, and large packets are lost"
+    )
     yield from not_probed(snapshot, "mtu")
 
 

@@ -60,4 +60,4 @@ def test_another_interface_that_loses_large_packets_is_worth_knowing() -> None:
     extra = Probe("mtu", "node01", "node02", "eth1", "10.1.0.2", 40000, "stalled")
     found = finding("mtu-blackhole", replace(healthy, probes=(*some(healthy.probes), extra)))
     assert (found.severity, found.hosts) == ("info", ("node01", "node02"))
-    assert "large packets are lost on eth1" in found.summary
+    assert "small messages arrive on eth1, and large packets are lost" in found.summary
