@@ -73,7 +73,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _nobody_waits() -> None:
-    """Do nothing: there is nobody to release."""
+    """Do nothing: no other process waits."""
 
 
 class RunResult(Struct, frozen=True):

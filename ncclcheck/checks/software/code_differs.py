@@ -27,7 +27,7 @@ _OUTPUTS_FIX = Fix(
 _Places = dict[str, CodePath]  # host -> what is there
 
 
-@check("NC503", "code-differs", "All nodes run the same code", needs=("code",), nodes=2, met=True)
+@check("NC503", "code-differs", "All nodes run the same code", needs=("code",), nodes=2, joined=True)
 def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Every `--code` path has the same content on every node, and the same Python packages are installed.
 
@@ -127,9 +127,11 @@ def _git_evidence(path: str, places: _Places) -> tuple[Evidence, ...]:
     return evidence(states, f"git state of {path}", "git rev-parse HEAD, git status")
 
 
-def _unlisted(contents: HostComparison[str], told: Sequence[CodeDifference]) -> str:
-    """Say of whose files it is not known which differ: a list came too late, or there are too many contents."""
-    listed = {host for difference in told for host in (difference.host, difference.compared_with)}
+def _unlisted(contents: HostComparison[str], listed_differences: Sequence[CodeDifference]) -> str:
+    """Say of whose files it is not known which differ: a list was late, or there are too many contents."""
+    listed = {
+        host for difference in listed_differences for host in (difference.host, difference.compared_with)
+    }
     without = tuple(
         host
         for group in contents.odd

@@ -90,7 +90,7 @@ def store_of_ranks(store: Store) -> Store | None:
 
 
 def ranks_mark(store: Store) -> str:
-    """Return how somebody else has changed the store of the ranks, which is served beside this one; "" if not."""
+    """Return how another process changed the store of the ranks, which is served beside this one; "" if not."""
     return store.ranks_mark() if isinstance(store, KeyedStore) else ""
 
 

@@ -92,7 +92,7 @@ def test_with_a_key_only_members_are_heard_and_answered(port: int) -> None:
     assert listener.final() == {}
     assert send_knock(at(port, key), message(2, final=True), 2.0) is not None
     assert set(listener.final()) == {2}
-    assert sorted(foreign.cause for foreign in trust.told().foreign) == ["no-key", "other-key"]
+    assert sorted(foreign.cause for foreign in trust.authentication().foreign) == ["no-key", "other-key"]
     listener.close()
 
 
@@ -125,7 +125,7 @@ def test_a_knock_of_another_run_with_the_same_key_is_not_taken_again(port: int) 
             assert between.recv(8192) != b""
         assert later.final() == {}
         later.close()
-    assert [foreign.cause for foreign in trust.told().foreign] == ["other-key"]
+    assert [foreign.cause for foreign in trust.authentication().foreign] == ["other-key"]
 
 
 def test_who_gets_no_answer_learns_that_its_requests_arrived(
