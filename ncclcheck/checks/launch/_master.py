@@ -83,6 +83,13 @@ def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
     return tuple(sighting for sighting in sightings(snapshot) if sighting.path.outcome in outcomes)
 
 
+def is_port_held(snapshot: Snapshot, port: int) -> bool:
+    """Return whether node 0 says that another program holds the port: what others meet there follows from that."""
+    return any(
+        sighting.node_rank == 0 and sighting.path.port == port for sighting in saw(snapshot, "port-in-use")
+    )
+
+
 def hosts_of(seen: tuple[Sighting, ...]) -> tuple[str, ...]:
     """Return the hosts of those sightings, each once."""
     return tuple(dict.fromkeys(sighting.host for sighting in seen))

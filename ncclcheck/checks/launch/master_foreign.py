@@ -10,12 +10,14 @@ from ncclcheck.checks.launch._master import (
     another_port,
     first_address,
     hosts_of,
+    is_port_held,
     master_answers,
     master_finding,
+    not_seen,
     saw,
 )
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.finding import Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -34,6 +36,11 @@ def master_foreign(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     ncclcheck's own rule: nothing is trusted that does not speak the store's protocol for this job.
     """
+    seen = saw(snapshot, "foreign")
+    if seen and is_port_held(snapshot, seen[0].path.port):
+        yield NotKnown("another program holds the port of node 0: see master-port-in-use", hosts_of(seen))
+        yield from not_seen(snapshot, "foreign")
+        return
     yield from master_answers(snapshot, "foreign", _finding)
 
 

@@ -55,3 +55,12 @@ def test_a_stranger_that_all_meet_holds_the_port() -> None:
     broken = cluster(2)
     found = finding("master-foreign", with_master(broken, "node02", "foreign"))
     assert found.fixes[0].env == {"MASTER_PORT": "29501"}
+
+
+def test_a_port_that_another_program_holds_on_node_0_is_told_once() -> None:
+    held = with_master(cluster(3), "node01", "port-in-use")
+    held = with_master(held, "node02", "foreign")
+    result = run("master-foreign", held)
+    assert (result.outcome, result.findings) == ("unknown", ())
+    assert "see master-port-in-use" in result.reason
+    assert finding("master-port-in-use", held).hosts == ("node01",)
