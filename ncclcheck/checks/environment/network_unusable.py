@@ -7,23 +7,26 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
+from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.explanation import network_choice
 from ncclcheck.nccl.network import IB, SOCKET
 from ncclcheck.nccl.prediction import effective_environment
 
 _VARIABLE = "NCCL_NET"
+_BUILT_IN = frozenset({IB.lower(), SOCKET.lower()})
 
 
 @check(
     "NC609",
     "network-unusable",
-    "The network that NCCL_NET names can be used on every node",
+    "The built-in network that NCCL_NET names can be used on every node",
     needs=("environment",),
 )
 def network_unusable(snapshot: Snapshot) -> Iterator[Answer]:
-    """The network of NCCL_NET is there: RDMA devices for IB, an interface for Socket, a plug-in for any other name.
+    """The network of NCCL_NET is there: RDMA devices for IB, an interface for Socket.
+
+    Any other name is that of a plug-in, which plugin-missing tries; a name that no plug-in can have is reported here.
 
     ## Why it matters
     NCCL_NET leaves NCCL no choice. Where the network has no device, NCCL does not fall back, and the job fails at its
@@ -37,7 +40,6 @@ def network_unusable(snapshot: Snapshot) -> Iterator[Answer]:
     the whole choice. The library itself can be asked only with a GPU, so this is ncclcheck's model of it.
     """
     caught: dict[tuple[str, str], list[str]] = {}
-    is_set = False
     for node in snapshot.nodes:
         environment = effective_environment(node.facts)
         if isinstance(environment, Missing):
@@ -47,18 +49,15 @@ def network_unusable(snapshot: Snapshot) -> Iterator[Answer]:
         wanted = environment.get(_VARIABLE, "")
         if not wanted:
             continue
-        is_set = True
         choice = network_choice(node.facts)
         if isinstance(choice, Missing):
             yield NotKnown(f"which network NCCL uses: {choice}", (node.host,))
-        elif choice.network is None and not choice.fails:
+        elif choice.network is None and not choice.fails and wanted.lower() in _BUILT_IN:
             yield NotKnown(f"which network NCCL uses: {choice.network_reason}", (node.host,))
         elif choice.fails and not _is_told_elsewhere(node, environment, wanted):
             caught.setdefault((wanted, choice.network_reason), []).append(node.host)
     for (wanted, reason), hosts in caught.items():
         yield _finding(wanted, reason, tuple(hosts))
-    if not is_set:
-        yield NotApplicable(f"{_VARIABLE} is not set")
     yield from not_reported(snapshot)
 
 
