@@ -143,7 +143,7 @@ def parse(text: str) -> Prefix:
         text = _ANSI.sub("", text)
     found = Prefix(text)
     for _ in range(_MOST_LAYERS):
-        after = _one(found)
+        after = _single_prefix(found)
         if after is None:
             break
         found = after
@@ -155,7 +155,7 @@ def without_colours(line: bytes) -> bytes:
     return _ANSI_BYTES.sub(b"", line)
 
 
-def _one(found: Prefix) -> Prefix | None:
+def _single_prefix(found: Prefix) -> Prefix | None:
     """One label further, or None where the message begins."""
     text = found.message
     if not text:
