@@ -46,42 +46,42 @@ def network_unusable(snapshot: Snapshot) -> Iterator[Answer]:
             if not isinstance(node.facts.environment, Missing):
                 yield NotKnown(f"{_VARIABLE} in NCCL's config files: {environment}", (node.host,))
             continue
-        wanted = environment.get(_VARIABLE, "")
-        if not wanted:
+        network_name = environment.get(_VARIABLE, "")
+        if not network_name:
             continue
         choice = network_choice(node.facts)
         if isinstance(choice, Missing):
             yield NotKnown(f"which network NCCL uses: {choice}", (node.host,))
-        elif choice.network is None and not choice.fails and wanted.lower() in _BUILT_IN:
+        elif choice.network is None and not choice.fails and network_name.lower() in _BUILT_IN:
             yield NotKnown(f"which network NCCL uses: {choice.network_reason}", (node.host,))
-        elif choice.fails and not _is_told_elsewhere(node, environment, wanted):
-            caught.setdefault((wanted, choice.network_reason), []).append(node.host)
-    for (wanted, reason), hosts in caught.items():
-        yield _finding(wanted, reason, tuple(hosts))
+        elif choice.fails and not _is_told_elsewhere(node, environment, network_name):
+            caught.setdefault((network_name, choice.network_reason), []).append(node.host)
+    for (network_name, reason), hosts in caught.items():
+        yield _finding(network_name, reason, tuple(hosts))
     yield from not_reported(snapshot)
 
 
-def _is_told_elsewhere(node: Node, environment: dict[str, str], wanted: str) -> bool:
+def _is_told_elsewhere(node: Node, environment: dict[str, str], network_name: str) -> bool:
     """Return whether rdma-ignored, env-contradiction, ifname-no-match or plugin-missing names the cause."""
     rdma = node.facts.rdma
-    if wanted.lower() == IB.lower():
+    if network_name.lower() == IB.lower():
         return bool(environment.get("NCCL_IB_DISABLE")) or (
             not isinstance(rdma, Missing) and bool(rdma.ports)
         )
-    return wanted.lower() == SOCKET.lower() or bool(environment.get("NCCL_NET_PLUGIN"))
+    return network_name.lower() == SOCKET.lower() or bool(environment.get("NCCL_NET_PLUGIN"))
 
 
-def _finding(wanted: str, reason: str, hosts: tuple[str, ...]) -> Finding:
-    why = reason.partition(f"{_VARIABLE}={wanted}: ")[2] or reason
+def _finding(network_name: str, reason: str, hosts: tuple[str, ...]) -> Finding:
+    why = reason.partition(f"{_VARIABLE}={network_name}: ")[2] or reason
     return Finding(
         "error",
-        f"NCCL stops with an error on {named(hosts)}, because of {_VARIABLE}={wanted}: {why}",
+        f"NCCL stops with an error on {named(hosts)}, because of {_VARIABLE}={network_name}: {why}",
         hosts,
         (
             Evidence(
                 hosts,
                 _VARIABLE,
-                wanted,
+                network_name,
                 "a network that is there",
                 "the job's environment, NCCL's config files",
             ),

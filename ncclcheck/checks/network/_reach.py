@@ -72,8 +72,8 @@ def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 @once_per_subject
 def by_another_interface(snapshot: Snapshot) -> Mapping[tuple[str, str], str]:
-    """Return (host, peer) -> the interface through which the host sends to the peer, where it is not NCCL's own."""
-    own = {choice.host: choice.name for choice in chosen(snapshot)}
+    """Return (host, peer) -> the interface through which the host sends to the peer, where it is another than NCCL's."""
+    interfaces = {choice.host: choice.name for choice in chosen(snapshot)}
     addresses = {choice.host: choice.address for choice in chosen(snapshot)}
     return {
         (node.host, route.purpose): route.interface
@@ -81,7 +81,7 @@ def by_another_interface(snapshot: Snapshot) -> Mapping[tuple[str, str], str]:
         for route in routes
         if not isinstance(route.interface, Missing)
         and addresses.get(route.purpose) == route.destination
-        and own.get(node.host) not in (None, route.interface)
+        and interfaces.get(node.host) not in (None, route.interface)
     }
 
 

@@ -116,9 +116,11 @@ def _family_fix(snapshot: Snapshot) -> Fix | None:
     """Return the setting that makes all nodes use one family, where one is on the chosen interface of all of them."""
     per_node = []
     for choice in chosen(snapshot):
-        own = {family(own.address) for own in choice.interface.addresses if not is_link_local(own.address)}
-        per_node.append(own)
-    common = [name for name in _FAMILY_SETTINGS if all(name in own for own in per_node)]
+        families = {
+            family(entry.address) for entry in choice.interface.addresses if not is_link_local(entry.address)
+        }
+        per_node.append(families)
+    common = [name for name in _FAMILY_SETTINGS if all(name in families for families in per_node)]
     if not common:
         return Fix(
             "give the interfaces of all nodes an address of the same family",

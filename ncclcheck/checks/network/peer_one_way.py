@@ -89,15 +89,15 @@ def _missing_family(snapshot: Snapshot, explanation: Blame) -> str:
     families: dict[str, set[str]] = {}
     for node, interfaces in snapshot.known("interfaces"):
         for interface in interfaces:
-            for own in interface.addresses:
-                if not is_link_local(own.address) and not is_loopback(own.address):
-                    families.setdefault(node.host, set()).add(family(own.address))
-    wanted = {family(probe.address) for probe in explanation.directions}
+            for entry in interface.addresses:
+                if not is_link_local(entry.address) and not is_loopback(entry.address):
+                    families.setdefault(node.host, set()).add(family(entry.address))
+    unreached_families = {family(probe.address) for probe in explanation.directions}
     lack = all(
         probe.from_host in families and family(probe.address) not in families[probe.from_host]
         for probe in explanation.directions
     )
-    return " and ".join(sorted(wanted)) if lack else ""
+    return " and ".join(sorted(unreached_families)) if lack else ""
 
 
 def _is_hidden(explanation: Blame) -> bool:

@@ -98,17 +98,17 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
 
 
 def _contents_differ(
-    contents: HostComparison[str], places: _Places, told: Sequence[CodeDifference]
+    contents: HostComparison[str], places: _Places, listings: Sequence[CodeDifference]
 ) -> Finding:
     path, hosts = next(iter(places.values())).path, contents.odd_hosts
     pieces = (
-        *(piece for difference in told for piece in file_evidence(difference)),
+        *(piece for difference in listings for piece in file_evidence(difference)),
         *evidence(contents, f"content of {path}", "SHA-256 of its files"),
         *_git_evidence(path, places),
     )
-    unlisted = _unlisted(contents, told)
-    files = "".join(f"; {difference_text(difference)}" for difference in told) + unlisted
-    if told and not unlisted and all(map(are_outputs, told)):
+    unlisted = _unlisted(contents, listings)
+    files = "".join(f"; {difference_text(difference)}" for difference in listings) + unlisted
+    if listings and not unlisted and all(map(are_outputs, listings)):
         what = f"{path} holds other files on {named(hosts)}{files}: by their names, jobs wrote them"
         return Finding("warning", what, hosts, pieces, (_OUTPUTS_FIX,))
     text = f"{path} differs: {sentence(contents)}{files}"

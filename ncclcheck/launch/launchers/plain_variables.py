@@ -55,9 +55,9 @@ def refuse_half_given(environ: Mapping[str, str]) -> None:
     )
     missing = [name for name in _NEEDED if name not in there]
     if is_one_of_several and missing:
-        said = " and ".join(f"{name}={environ[name]}" for name in there)
+        settings = " and ".join(f"{name}={environ[name]}" for name in there)
         raise UsageError(
-            f"{said} in the environment: this is one process of a job of several, and {' and '.join(missing)} "
+            f"{settings} in the environment: this is one process of a job of several, and {' and '.join(missing)} "
             f"{'is' if len(missing) == 1 else 'are'} not set: set it, as the job needs it too, or check only this node "
             "with --nnodes 1"
         )
