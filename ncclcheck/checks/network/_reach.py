@@ -72,7 +72,7 @@ def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 @once_per_subject
 def by_another_interface(snapshot: Snapshot) -> Mapping[tuple[str, str], str]:
-    """Return (host, peer) -> the interface through which the host sends to the peer, where it is another than NCCL's."""
+    """Return (host, peer) -> the interface through which the host sends to the peer, where it is not NCCL's."""
     interfaces = {choice.host: choice.name for choice in chosen(snapshot)}
     addresses = {choice.host: choice.address for choice in chosen(snapshot)}
     return {
