@@ -87,7 +87,9 @@ _ACTOR = re.compile(
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
 _MPI_PROCESS = re.compile(
-    r"(?:\[\d{10}\.\d{3,9}\] {1,3})?\[(?P<host>[A-Za-z][\w.-]{0,253}):\d{2,10}(?: {0,8}:\d{1,4}(?::\d{1,10})?)?\] {1,3}"
+    r"(?:\[\d{10}\.\d{3,9}\] {1,3})?"
+    r"\[(?P<host>(?!\d{4}-\d\d-\d\dT)(?=[\w.-]{0,253}[A-Za-z])[A-Za-z0-9][\w.-]{0,253})"
+    r":\d{2,10}(?: {0,8}:\d{1,4}(?::\d{1,10})?)?\] {1,3}"
 )  # UCX and Open MPI: host and process
 _SOURCE_FILE = re.compile(r"\.(?:py|cpp|cc|cu|cuh|c|h|hpp|rs|go|pyx|js|ts)$")
 _TORCHX = re.compile(
