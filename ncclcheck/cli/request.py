@@ -154,6 +154,10 @@ def _flags(option_values: Mapping[str, Any], policy: Policy) -> LaunchFlags:
             f"--node-rank {node_rank} is impossible with --nnodes {nnodes}: expected 0 to {nnodes - 1}"
         )
     master_addr = option_values.get("master_addr")
+    if master_addr and master_addr.split() == [master_addr.strip()] and master_addr.strip() != master_addr:
+        raise UsageError(
+            f"--master-addr {master_addr!r}: there is a space in it: write {master_addr.strip()}"
+        )
     if master_addr is not None and (not master_addr or master_addr.split() != [master_addr]):
         raise UsageError(f"--master-addr {master_addr!r}: expected the name or address of node 0")
     if master_addr is not None and (match := _WITH_PORT.fullmatch(master_addr)):

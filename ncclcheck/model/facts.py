@@ -28,6 +28,8 @@ InterfaceKind: TypeAlias = Literal["physical", "ipoib", "loopback", "bond", "bri
 Family: TypeAlias = Literal["inet", "inet6"]
 _HARDWARE: tuple[InterfaceKind, ...] = ("physical", "ipoib", "bond", "vlan")
 
+FOLDER_GONE = "the working folder does not exist any more"
+
 
 class Address(Struct, frozen=True, forbid_unknown_fields=True):
     """One IP address of an interface. `label` is the name getifaddrs reports it under (`eth0:1` for an alias)."""

@@ -20,6 +20,7 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.name_servers import hasten_lookups, silent_servers
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.launch.detect import detect
+from ncclcheck.launch.launchers.plain_variables import refuse_half_given
 from ncclcheck.measure.remaining import TimeLeft
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import NOT_RANKED, Launch
@@ -58,6 +59,8 @@ def run_command(
         {} if options.command == "node" else environ
     )  # this node alone, whatever launcher started it
     detected = detect(launch_environ, options.flags, options.line)
+    if detected.source == "none":
+        refuse_half_given(launch_environ)
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():
         hasten_lookups()  # before the first one
     launch = _place(detected, options)

@@ -20,8 +20,7 @@ from ncclcheck.run.pauses import PauseNotes
 from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.late import LONGEST_REASON, MOST_TOLD, OrdersRefused
-from ncclcheck.run.steps.reach import ReachOrder
-from ncclcheck.run.steps.sequence import read_order, step_of
+from ncclcheck.run.steps.sequence import is_after_probes, read_order, step_of
 
 AT_FIRST = "while the nodes joined"
 
@@ -63,8 +62,8 @@ def follow(participant: Participant) -> Finish | Lost:
 def _answer(participant: Participant, order: Any) -> Any:
     """Do the order; return the answer to node 0, None where it needs none, Missing where it was lost meanwhile."""
     step = step_of(order)
-    if participant.local is not None and not isinstance(order, ReachOrder):
-        participant.node.nccl.close()  # once anything else is ordered, all probes have arrived
+    if participant.local is not None and is_after_probes(order):
+        participant.node.nccl.close()  # until then other nodes connect to it
     return None if step.follow is None else step.follow(participant, order)
 
 

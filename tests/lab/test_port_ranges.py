@@ -14,7 +14,14 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
 
 
-@pytest.mark.parametrize("closed", [(40001, 65535), pytest.param((1024, 50000), marks=pytest.mark.further)])
+@pytest.mark.parametrize(
+    "closed",
+    [
+        (40001, 65535),
+        pytest.param((1024, 50000), marks=pytest.mark.further),
+        pytest.param((60500, 65535), marks=pytest.mark.further),
+    ],
+)
 def test_a_firewall_that_opens_only_a_part_of_the_ports_is_found_each_time(
     lab: LabOf, closed: tuple[int, int]
 ) -> None:

@@ -28,6 +28,7 @@ from ncclcheck.run.steps.base import Participant
 from ncclcheck.run.steps.confirm import ConfirmOrder
 from ncclcheck.run.steps.finish import Finish
 from ncclcheck.run.steps.late import MOST_TOLD, refused_orders
+from ncclcheck.run.steps.list_code import ListCodeOrder
 from ncclcheck.run.steps.recount import RecountOrder
 from tests.fact_builders import launch, node_facts
 
@@ -84,6 +85,28 @@ def test_when_node_0_was_lost_is_told_by_the_last_order(store: Store, given: int
     lost = follow(Participant(context, store, 2, "", local))
     assert isinstance(lost, Lost)
     assert lost.when == when
+
+
+class _Watched(NcclListener):
+    """A listener that notes when it is closed. State: whether it was."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        super().close()
+
+
+@pytest.mark.parametrize(("order", "is_closed"), [(ListCodeOrder({}), False), (RecountOrder(), True)])
+def test_nccls_listener_is_open_until_the_other_nodes_have_connected(
+    store: Store, order: object, is_closed: bool
+) -> None:
+    give(store, 0, order)
+    context = Context(RunOptions("preflight"), {}, launch(0, 2), "node01", Deadline(1.0), lambda _: None)
+    listener = _Watched()
+    local = LocalNode(node_facts(0, 2), Listeners(), (), Missing("absent"), listener)
+    follow(Participant(context, store, 2, "", local))
+    assert listener.is_closed is is_closed
 
 
 def test_a_further_rank_starts_one_worker_at_most(store: Store) -> None:

@@ -138,7 +138,7 @@ def _compared_names(
 
 
 def _means_itself(address: str) -> bool:
-    return names_this_machine(address) or address == "0.0.0.0"  # noqa: S104 (to compare with: nothing is bound)
+    return names_this_machine(address)
 
 
 def _is_one_count_of_gpus(name: str, values: HostComparison[str | None]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TypeAlias
@@ -82,6 +83,13 @@ def saw(snapshot: Snapshot, *outcomes: MasterOutcome) -> tuple[Sighting, ...]:
     return tuple(sighting for sighting in sightings(snapshot) if sighting.path.outcome in outcomes)
 
 
+def is_port_held(snapshot: Snapshot, port: int) -> bool:
+    """Return whether node 0 says that another program holds the port: what others meet there follows from that."""
+    return any(
+        sighting.node_rank == 0 and sighting.path.port == port for sighting in saw(snapshot, "port-in-use")
+    )
+
+
 def hosts_of(seen: tuple[Sighting, ...]) -> tuple[str, ...]:
     """Return the hosts of those sightings, each once."""
     return tuple(dict.fromkeys(sighting.host for sighting in seen))
@@ -115,7 +123,7 @@ def _correct_name(seen: tuple[Sighting, ...]) -> Fix:
     path = seen[0].path
     return Fix(
         f"on {named(hosts_of(seen))} make MASTER_ADDR {path.name!r} lead to {path.serves_at}, or set that address",
-        (f"getent ahosts {path.name}   # on {named(hosts_of(seen))}",),
+        (f"getent ahosts {shlex.quote(path.name)}   # on {named(hosts_of(seen))}",),
         {"MASTER_ADDR": path.serves_at},
         f"make sure first that {path.serves_at} is node 0: a datagram proves nothing",
     )

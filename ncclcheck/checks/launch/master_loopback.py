@@ -18,13 +18,15 @@ from ncclcheck.model.finding import Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
 from ncclcheck.model.snapshot import Snapshot
 
+_ANY = ("0.0.0.0", "::")  # noqa: S104 (to compare with: nothing is bound)
+
 
 @check("NC105", "master-loopback", "MASTER_ADDR is not a loopback address")
 def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
-    """On every node MASTER_ADDR resolves to node 0 and not to a loopback address.
+    """On every node MASTER_ADDR resolves to node 0 and not to a loopback address, or to 0.0.0.0.
 
     ## Why it matters
-    With 127.0.0.1, or a host name that /etc/hosts maps to 127.0.1.1, every node looks for the store on itself.
+    With 127.0.0.1, 0.0.0.0, or a host name that /etc/hosts maps to 127.0.1.1, every node looks for the store on itself.
     Each then waits alone until its timeout. On node 0 alone a loopback name still works, because the store
     listens on all addresses, so there it is only a warning.
 
@@ -61,11 +63,16 @@ def _is_loopback(sighting: Sighting) -> bool:
 def _finding(severity: Severity, seen: tuple[Sighting, ...], why: str) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
     address = first_address(path) or "a loopback address"
-    target = f"{path.name!r}" if address == path.name else f"{path.name!r} resolves to {address}"
+    if address != path.name:
+        target = f"{path.name!r} resolves to {address} on {named(hosts)}"
+    elif address in _ANY:
+        target = f"{path.name!r} is an address to listen on, and means the machine itself to a client"
+    else:
+        target = f"{path.name!r} is loopback on {named(hosts)}"
     return Finding(
         severity,
-        f"MASTER_ADDR {target}{' is loopback' if address == path.name else ''} on {named(hosts)}, "
-        f"{why if len(hosts) > 1 else why.replace('each of them looks', 'it looks')}",
+        f"MASTER_ADDR {target}, "
+        f"{why if len(hosts) > 1 else why.replace('each of these nodes looks', 'it looks')}",
         hosts,
         path_evidence(seen, "an address of node 0 that other nodes can reach"),
         (

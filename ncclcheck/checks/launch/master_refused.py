@@ -7,9 +7,17 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.launch._master import Sighting, hosts_of, master_finding, not_seen, saw, suspect_text
+from ncclcheck.checks.launch._master import (
+    Sighting,
+    hosts_of,
+    is_port_held,
+    master_finding,
+    not_seen,
+    saw,
+    suspect_text,
+)
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.model.finding import Finding, Fix
+from ncclcheck.model.finding import Finding, Fix, NotKnown
 from ncclcheck.model.snapshot import Snapshot
 
 
@@ -33,7 +41,9 @@ def master_refused(snapshot: Snapshot) -> Iterator[Answer]:
     seen = saw(snapshot, "refused")
     hopeless = tuple(sighting for sighting in seen if sighting.path.not_served)
     seen = tuple(sighting for sighting in seen if not sighting.path.not_served)
-    if hopeless:
+    if hopeless and is_port_held(snapshot, hopeless[0].path.port):
+        yield NotKnown("another program holds the port of node 0: see master-port-in-use", hosts_of(hopeless))
+    elif hopeless:
         yield _not_served(hopeless)
     served = tuple(sighting for sighting in seen if sighting.path.serving_confirmed)
     unserved = tuple(sighting for sighting in seen if not sighting.path.serving_confirmed)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.launch._master import first_address, hosts_of, master_finding, not_seen, saw, sightings
@@ -34,20 +37,28 @@ def master_unresolvable(snapshot: Snapshot) -> Iterator[Answer]:
             for sighting in sightings(snapshot)
             if sighting.path.name == name and first_address(sighting.path)
         ]
-        bare = name.removeprefix("[").removesuffix("]")
+        bare = _bare(name)
         address = bare if bare != name else first_address(able[0].path) if able else None
         others = f" ({named(sighting.host for sighting in able)} can: {address})" if able else ""
-        yield master_finding(
+        alone = "address without brackets" if name.startswith("[") else "name alone"
+        fix = Fix(
+            f"write the {alone}: {bare}"
+            if bare != name
+            else "use the address of node 0, or a name that every node can resolve",
+            () if bare != name else (f"getent ahosts {shlex.quote(name)}",),
+            {"MASTER_ADDR": address} if address else {},
+        )
+        found = master_finding(
             failing,
             f"{named(hosts)} cannot resolve MASTER_ADDR {name!r}{others}, so "
             f"{verb(hosts, 'it waits', 'they wait')} for node 0 until the timeout",
             "an address",
-            Fix(
-                f"write the address without brackets: {bare}"
-                if bare != name
-                else "use the address of node 0, or a name that every node can resolve",
-                () if bare != name else (f"getent ahosts {name}",),
-                {"MASTER_ADDR": address} if address else {},
-            ),
+            fix,
         )
+        yield replace(found, fixes=(fix,)) if bare != name else found
     yield from not_seen(snapshot, "unresolvable")
+
+
+def _bare(name: str) -> str:
+    """Return the name without what torch does not take: brackets, a scheme ("tcp://"), a dot at the end."""
+    return name.rpartition("://")[2].removeprefix("[").removesuffix("]").removesuffix(".") or name

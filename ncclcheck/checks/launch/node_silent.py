@@ -107,7 +107,7 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
     waited_s = max(silent.waited_s for silent in silents)
     summary = (
         f"{named(hosts)} (node rank {ranks}) {_PHASES[phase]}{f' in {waited_s:.0f} s' if waited_s >= 1 else ''}, "
-        "so the job would wait for it until its timeout"
+        f"so the job would wait for {verb(hosts, 'it', 'them')} until its timeout"
     )
     evidence = Evidence(hosts, "last word", why or "none", "an answer", f"this run, phase {phase!r}")
     hints = [

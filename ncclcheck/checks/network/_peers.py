@@ -16,26 +16,22 @@ from ncclcheck.checks.network._reach import (
 )
 from ncclcheck.checks.registry import Answer
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable
-from ncclcheck.model.snapshot import Probe, ProbeOutcome, Snapshot
+from ncclcheck.model.snapshot import Probe, ProbeKind, ProbeOutcome, Snapshot
 
 _LISTED_PORTS = 6
 _LISTED = 16  # directions spelled out as evidence of one finding
 
 
 def peer_answers(
-    snapshot: Snapshot,
-    outcome: ProbeOutcome,
-    what: str,
-    fix: Fix,
-    tell: Callable[[Blame], Finding | None] = lambda _: None,
+    snapshot: Snapshot, outcome: ProbeOutcome, what: str, told_by: Fix | Callable[[Blame], Finding]
 ) -> Iterator[Answer]:
     """Yield findings for pairs whose both directions fail, at least one with `outcome`; `what` says what happens.
 
-    `tell` may know a better finding for an explanation.
+    `told_by`: the fix, or what makes the finding of an explanation.
     """
     probed = directions(snapshot, "tcp")
     for explanation in blame(both_ways(probed, outcome), probed):
-        yield tell(explanation) or finding(explanation, what, fix)
+        yield finding(explanation, what, told_by) if isinstance(told_by, Fix) else told_by(explanation)
     if any(probe.outcome == outcome for probe in one_way(probed)):
         yield NotApplicable("only one direction fails: see peer-one-way")
     yield from _spare(snapshot, outcome, what)
@@ -123,13 +119,28 @@ def evidence(probes: Sequence[Probe]) -> tuple[Evidence, ...]:
 
 def _spare(snapshot: Snapshot, outcome: ProbeOutcome, what: str) -> Iterator[Finding]:
     """Interfaces that NCCL's bootstrap does not use: worth knowing, since NET/Socket takes every interface it may."""
-    bad = tuple(probe for probe in elsewhere(snapshot, "tcp") if probe.outcome == outcome)
+    yield from spare_finding(
+        snapshot, "tcp", outcome, f"not all nodes can connect to each other on {{}} ({what})"
+    )
+
+
+def spare_finding(
+    snapshot: Snapshot, kind: ProbeKind, outcome: ProbeOutcome, sentence: str
+) -> Iterator[Finding]:
+    """Yield the information about interfaces other than NCCL's own; `sentence` has {} for their names."""
+    tried = elsewhere(snapshot, kind)
+    bad = tuple(probe for probe in tried if probe.outcome == outcome)
+    hosts: dict[str, None] = {}
+    for name in dict.fromkeys(probe.interface for probe in bad):
+        of_name = [probe for probe in tried if probe.interface == name]
+        for explanation in blame([probe for probe in of_name if probe.outcome == outcome], of_name):
+            hosts.update(dict.fromkeys(explanation.hosts))
     if bad:
         names = ", ".join(dict.fromkeys(probe.interface for probe in bad))
         yield Finding(
             "info",
-            f"not all nodes can connect to each other on {names} ({what}); NCCL does not bootstrap "
-            "there, but its socket transport uses every interface that NCCL_SOCKET_IFNAME matches",
-            tuple(dict.fromkeys(probe.to_host for probe in bad)),
+            f"{sentence.format(names)}; NCCL does not bootstrap there, but its socket transport uses every interface "
+            "that NCCL_SOCKET_IFNAME matches",
+            tuple(hosts),
             evidence(bad),
         )

@@ -55,7 +55,7 @@ def directions(snapshot: Snapshot, kind: ProbeKind) -> tuple[Probe, ...]:
         known = worst.setdefault(pair, probe)
         if known is not probe and _badness(probe) < _badness(known):
             worst[pair] = probe
-    routeless = without_route(snapshot)
+    routeless = without_route(snapshot) | by_another_interface(snapshot).keys()
     return tuple([_explained(worst[pair], worst, routeless) for pair in sorted(worst)])
 
 
@@ -70,6 +70,21 @@ def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
     )
 
 
+@once_per_subject
+def by_another_interface(snapshot: Snapshot) -> Mapping[tuple[str, str], str]:
+    """Return (host, peer) -> the interface through which the host sends to the peer, where it is not NCCL's."""
+    interfaces = {choice.host: choice.name for choice in chosen(snapshot)}
+    addresses = {choice.host: choice.address for choice in chosen(snapshot)}
+    return {
+        (node.host, route.purpose): route.interface
+        for node, routes in snapshot.known("routes")
+        for route in routes
+        if not isinstance(route.interface, Missing)
+        and addresses.get(route.purpose) == route.destination
+        and interfaces.get(node.host) not in (None, route.interface)
+    }
+
+
 def _to_the_ended(probe: Probe) -> Probe:
     """Return the probe of a node that fell silent meanwhile: refused as its process had ended, it proves nothing."""
     if probe.outcome != "refused":
@@ -82,7 +97,7 @@ def _explained(
 ) -> Probe:
     """Return the probe; a lost answer counts as filtered unless the opposite direction is filtered too.
 
-    A node without a route cannot answer either: what gets no answer for that is no firewall's.
+    A node whose route leads nowhere cannot answer either: what gets no answer for that is no firewall's.
     """
     if probe.outcome in ("filtered", "answer-lost") and (probe.to_host, probe.from_host) in routeless:
         opposite = probed.get((probe.to_host, probe.from_host))

@@ -14,13 +14,6 @@ from ncclcheck.model.formats.prose import listed
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _NAMED = 6
-_FIX = Fix(
-    "give every node a unique address on that network, or make NCCL use another interface",
-    (
-        "ip -brief address",
-        ("arping -D -I eth0 ADDRESS   # on one of the nodes: shows whether another machine answers"),
-    ),
-)
 
 
 @check("NC207", "address-duplicate", "No two nodes have the same address", needs=("interfaces",), nodes=2)
@@ -81,7 +74,10 @@ def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[
     if len(hosts) > 1:
         what = f"{named(hosts)} {verb(hosts, 'has', 'have')} the same address {address} on {interface}, which NCCL uses"
     else:
-        what = f"another machine answers at {address} ({interface}), the address that NCCL uses on {named(hosts)}"
+        what = (
+            f"something else answers at {address} ({interface}), the address that NCCL uses on {named(hosts)} (another "
+            "machine that has it, a proxy such as the sidecar of a service mesh, or NAT)"
+        )
     return Finding(
         "error",
         f"{what}: nodes connect to the wrong machine, or to themselves, and hang",
@@ -102,7 +98,17 @@ def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[
                 for probe in probes
             ),
         ),
-        (_FIX,),
+        (
+            Fix(
+                "give every node a unique address on that network, exclude the job's ports from a proxy, or make NCCL "
+                "use another interface",
+                (
+                    f"ip -brief address show to {address}   # on each node",
+                    f"sudo arping -D -c 3 -I {interface} {address}   # on a node without it: does a machine answer?",
+                    "sudo iptables -t nat -S | grep -e REDIRECT -e DNAT   # on the node that has it",
+                ),
+            ),
+        ),
     )
 
 

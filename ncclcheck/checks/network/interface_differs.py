@@ -12,12 +12,14 @@ from ncclcheck.checks.majority import HostComparison, compare, evidence, sentenc
 from ncclcheck.checks.network._reach import BLOCKED, directions
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix, NotKnown, Severity
-from ncclcheck.model.formats.addresses import family, network
+from ncclcheck.model.formats.addresses import family, is_link_local, network
 from ncclcheck.model.snapshot import Snapshot
 
+_FAMILIES = "address families"
+_FAMILY_SETTINGS = {"IPv4": "AF_INET", "IPv6": "AF_INET6"}
 _ALL_THE_SAME = {
     "subnets": "the nodes reach each other through a router",
-    "address families": "the nodes reach each other, since they have both",
+    _FAMILIES: "the nodes reach each other, since they have both",
 }
 _NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME", ("ip -brief address",))
 
@@ -50,7 +52,7 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     seen = chosen(snapshot)
     families = compare((choice.host, family(choice.address)) for choice in seen)
     if families.differs:
-        yield from _reached(snapshot, "address families", families)
+        yield from _reached(snapshot, _FAMILIES, families)
     else:
         # A /32 or /128 says nothing about neighbours: clouds and container networks route every address on its own.
         subnets = compare(
@@ -62,7 +64,7 @@ def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
             yield from _reached(snapshot, "subnets", subnets)
     names = compare((choice.host, choice.name) for choice in seen)
     if names.differs:
-        yield _finding("info", "interfaces", names, "a setting by name must match all of them")
+        yield _finding("info", names, ("interfaces", "a setting by name must match all of them"))
     yield from not_chosen(snapshot)
 
 
@@ -75,6 +77,7 @@ def _subnet(subnet: IPv4Network | IPv6Network) -> str:
 def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> Iterator[Answer]:
     """The difference, by the result of the connections between the nodes that differ."""
     home = {host: group.value for group in comparison.groups for host in group.hosts}
+    fix = _family_fix(snapshot) if what == _FAMILIES else None
     crossing = [
         probe
         for probe in directions(snapshot, "tcp")
@@ -84,21 +87,46 @@ def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> 
     unknown = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
-        yield _finding("error", what, comparison, f"the nodes cannot connect ({pair}: {blocked[0].outcome})")
+        why = f"the nodes cannot connect ({pair}: {blocked[0].outcome})"
+        yield _finding("error", comparison, (what, why), fix)
     elif len(unknown) < len(crossing):
-        yield _finding("info", what, comparison, _ALL_THE_SAME[what])
+        yield _finding("info", comparison, (what, _ALL_THE_SAME[what]), fix)
         for probe in unknown:
             yield NotKnown(f"the connection to {probe.to_host}: {probe.outcome}", (probe.from_host,))
     else:
-        yield _finding("warning", what, comparison, "whether the nodes can connect was not tested")
+        why = "whether the nodes can connect was not tested"
+        yield _finding("warning", comparison, (what, why), fix)
         yield NotKnown(f"no probes between the {what}")
 
 
-def _finding(severity: Severity, what: str, comparison: HostComparison[str], why: str) -> Finding:
+def _finding(
+    severity: Severity, comparison: HostComparison[str], sentence_of: tuple[str, str], fix: Fix | None = None
+) -> Finding:
+    what, why = sentence_of
     return Finding(
         severity,
         f"NCCL uses different {what}: {sentence(comparison)}: {why}",
         comparison.odd_hosts,
         evidence(comparison, f"{what} NCCL uses", "the choice of NCCL on each node"),
-        (_NAME_FIX,),
+        (_NAME_FIX if fix is None else fix,),
+    )
+
+
+def _family_fix(snapshot: Snapshot) -> Fix | None:
+    """Return the setting that makes all nodes use one family, where one is on the chosen interface of all of them."""
+    per_node = []
+    for choice in chosen(snapshot):
+        families = {
+            family(entry.address) for entry in choice.interface.addresses if not is_link_local(entry.address)
+        }
+        per_node.append(families)
+    common = [name for name in _FAMILY_SETTINGS if all(name in families for families in per_node)]
+    if not common:
+        return Fix(
+            "give the interfaces of all nodes an address of the same family",
+            ("ip -brief address   # on each node",),
+        )
+    return Fix(
+        f"make every node use {common[0]}, which all of them have: set NCCL_SOCKET_FAMILY on all nodes",
+        env={"NCCL_SOCKET_FAMILY": _FAMILY_SETTINGS[common[0]]},
     )

@@ -31,7 +31,8 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     A bridge such as docker0 only reaches containers on the same machine, and a tunnel is slow. In a container a veth
     or macvlan may be the only interface: if other nodes can reach it and the node has no network hardware of its own,
-    the check passes; if it has, the finding is information.
+    the check passes; if it has, the finding is information. If they cannot, and there is no other interface to choose,
+    the checks of reach report it.
 
     ## How to fix
     Name the interface to use, such as `NCCL_SOCKET_IFNAME==eth0`, the same on all nodes.
@@ -47,7 +48,9 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
     probed = directions(snapshot, "tcp") if caught else ()
     tried = {probe.to_host for probe in probed if probe.outcome != "error"}
     reached = {probe.to_host for probe in probed if probe.outcome == "ok"}
-    dead_ends = [choice for choice in caught if choice.host in tried - reached]
+    dead_ends = [
+        choice for choice in caught if choice.host in tried - reached and _has_another(snapshot, choice)
+    ]
     second_best = [
         choice for choice in caught if choice.host in reached and _has_hardware(snapshot, choice.host)
     ]
@@ -66,6 +69,19 @@ def interface_virtual(snapshot: Snapshot) -> Iterator[Answer]:
 def _is_virtual(choice: Chosen) -> bool:
     kind = choice.interface.kind
     return kind in {"bridge", "virtual"} or (kind != "loopback" and choice.name.startswith(_LOCAL_NAMES))
+
+
+def _has_another(snapshot: Snapshot, choice: Chosen) -> bool:
+    """Return whether the node has another interface to choose; where not, the checks of reach say all there is."""
+    return any(
+        is_usable(interface)
+        and interface.addresses
+        and interface.kind not in {"loopback", "bridge"}
+        and interface.name != choice.name
+        for node, interfaces in snapshot.known("interfaces")
+        if node.host == choice.host
+        for interface in interfaces
+    )
 
 
 def _has_hardware(snapshot: Snapshot, host: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.chosen import Chosen, chosen
-from ncclcheck.checks.network._peers import evidence, subject
+from ncclcheck.checks.network._peers import evidence, spare_finding, subject
 from ncclcheck.checks.network._reach import Blame, blame, directions, not_probed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -43,6 +43,9 @@ def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
     mtus = {explanation.host: explanation for explanation in chosen(snapshot)}
     for explanation in blame([probe for probe in probed if probe.outcome == "stalled"], probed):
         yield _finding(explanation, mtus)
+    yield from spare_finding(
+        snapshot, "mtu", "stalled", "small messages arrive on {}, and large packets are lost"
+    )
     yield from not_probed(snapshot, "mtu")
 
 
@@ -92,7 +95,7 @@ def _fix(explanation: Blame, known: list[Chosen]) -> Fix:
     else:
         commands = (
             f"sudo ip link set dev {name} mtu {carried}",
-            f"ping -M do -s {carried - 28} ADDRESS   # must get an answer",
+            f"ping -c 3 -M do -s {carried - 28} {first.address}   # on {first.from_host}: must get an answer",
         )
     return Fix(
         "lower the MTU of the nodes to what the path carries, or raise it on the switch ports between them",

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import named, verb
-from ncclcheck.checks.network._peers import evidence, peer_answers
-from ncclcheck.checks.network._reach import Blame, without_route
+from ncclcheck.checks.network._peers import evidence, finding, peer_answers
+from ncclcheck.checks.network._reach import Blame, by_another_interface, without_route
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Probe, Snapshot
 
-_FIX = Fix(
-    "add routes between the nodes on this network, or make NCCL use a network that all nodes share",
-    ("ip route get ADDRESS", "ip neighbour show", "sudo nft list ruleset"),
-)
+_WHAT = "the kernel reports no route or an unreachable host, or a firewall sends that answer"
 
 
 @check(
@@ -38,18 +35,54 @@ def peer_no_route(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     connect(2): ENETUNREACH, EHOSTUNREACH; RFC 1812 5.2.7.1.
     """
-    routeless = without_route(snapshot)
+    routeless, astray = without_route(snapshot), by_another_interface(snapshot)
 
-    def tell(explanation: Blame) -> Finding | None:
+    def tell(explanation: Blame) -> Finding:
         lacking = [probe for probe in explanation.directions if (probe.from_host, probe.to_host) in routeless]
-        return _missing_route(lacking, explanation) if lacking else None
+        if lacking:
+            return _missing_route(lacking, explanation)
+        wrong = [probe for probe in explanation.directions if (probe.from_host, probe.to_host) in astray]
+        if wrong:
+            return _wrong_route(wrong, explanation, astray[wrong[0].from_host, wrong[0].to_host])
+        return finding(explanation, _WHAT, _fix(explanation))
 
-    yield from peer_answers(
-        snapshot,
-        "no-route",
-        ("the kernel reports no route or an unreachable host, or a firewall sends that answer"),
-        _FIX,
-        tell,
+    yield from peer_answers(snapshot, "no-route", _WHAT, tell)
+
+
+def _fix(explanation: Blame) -> Fix:
+    first = explanation.directions[0]
+    return Fix(
+        "add routes between the nodes on this network, or make NCCL use a network that all nodes share",
+        (
+            f"ip route get {first.address}   # on {first.from_host}",
+            "ip neighbour show",
+            "sudo nft list ruleset",
+        ),
+    )
+
+
+def _wrong_route(wrong: list[Probe], explanation: Blame, interface: str) -> Finding:
+    """Say whose route leads elsewhere: such as through a bridge for containers whose subnet has the peer's address."""
+    hosts = tuple(dict.fromkeys(probe.from_host for probe in wrong))
+    targets = tuple(dict.fromkeys(probe.to_host for probe in wrong))
+    first = wrong[0]
+    return Finding(
+        "error",
+        f"{named(hosts)} {verb(hosts, 'sends', 'send')} to {named(targets)} ({first.address}) through {interface}, "
+        f"where nobody answers: {verb(hosts, 'it', 'they')} can neither connect nor answer, so no connection between "
+        "them works",
+        hosts,
+        evidence(explanation.directions),
+        (
+            Fix(
+                f"give {interface} on {named(hosts)} a subnet without the addresses of other nodes "
+                "(for docker0: bip in /etc/docker/daemon.json), or mend the route",
+                (
+                    f"ip route get {first.address}   # on {first.from_host}",
+                    f"ip -brief address show dev {interface}   # on {first.from_host}",
+                ),
+            ),
+        ),
     )
 
 

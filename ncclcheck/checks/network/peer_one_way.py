@@ -8,6 +8,7 @@ from ncclcheck.checks.network._peers import finding
 from ncclcheck.checks.network._reach import Blame, blame, directions, failed, not_probed, one_way
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Fix
+from ncclcheck.model.formats.addresses import family, is_link_local, is_loopback
 from ncclcheck.model.snapshot import Probe, Snapshot
 
 _FIX = Fix(
@@ -17,9 +18,9 @@ _FIX = Fix(
 )
 
 
-_ROUTE_FIX = Fix(
-    "give the nodes a route to that address, and take the NAT between them away",
-    ("ip route get ADDRESS", "sudo nft list ruleset | grep -n masquerade   # on the routers between them"),
+_FAMILY_FIX = Fix(
+    "make all nodes use one family of addresses: give them all one, or set NCCL_SOCKET_FAMILY on all nodes",
+    ("ip -brief address   # on each node",),
 )
 
 
@@ -48,7 +49,11 @@ def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
     """
     probed = directions(snapshot, "tcp")
     for explanation in blame(one_way(probed), probed):
-        fix = _ROUTE_FIX if _is_hidden(explanation) else _FIX
+        if missing := _missing_family(snapshot, explanation):
+            text = f"they have no {missing} address, though connections from the other side arrive by another family"
+            yield finding(explanation, text, _FAMILY_FIX)
+            continue
+        fix = _route_fix(explanation) if _is_hidden(explanation) else _FIX
         yield finding(explanation, _what(explanation, probed), fix, but=_but(explanation, probed))
     yield from not_probed(snapshot, "tcp")
 
@@ -66,6 +71,33 @@ def _what(explanation: Blame, probed: Sequence[Probe]) -> str:
             "dropped too, so neither side can connect"
         )
     return f"{outcomes} in this direction only, so some connections of a job hang"
+
+
+def _route_fix(explanation: Blame) -> Fix:
+    first = explanation.directions[0]
+    return Fix(
+        "give the nodes a route to that address, and take the NAT between them away",
+        (
+            f"ip route get {first.address}   # on {first.from_host}",
+            "sudo nft list ruleset | grep -n masquerade   # on the routers between them",
+        ),
+    )
+
+
+def _missing_family(snapshot: Snapshot, explanation: Blame) -> str:
+    """Return the family of the addresses that cannot be reached, where none of the callers has one; else nothing."""
+    families: dict[str, set[str]] = {}
+    for node, interfaces in snapshot.known("interfaces"):
+        for interface in interfaces:
+            for entry in interface.addresses:
+                if not is_link_local(entry.address) and not is_loopback(entry.address):
+                    families.setdefault(node.host, set()).add(family(entry.address))
+    unreached_families = {family(probe.address) for probe in explanation.directions}
+    lack = all(
+        probe.from_host in families and family(probe.address) not in families[probe.from_host]
+        for probe in explanation.directions
+    )
+    return " and ".join(sorted(unreached_families)) if lack else ""
 
 
 def _is_hidden(explanation: Blame) -> bool:

@@ -246,7 +246,7 @@ def _finding(crossings: Sequence[_Crossing], snapshot: Snapshot) -> Finding:
                 (
                     f"ip route get {first.address}",
                     f"sudo ip route add {first.address} dev {first.expected}   # or the whole network, via its router",
-                    f"sudo ip rule add from ADDRESS_OF_{first.expected} table 100   # policy routing",
+                    "ip rule; ip route show table all   # is there policy routing?",
                 ),
                 risk="a wrong route makes the node unreachable: keep a second access to it",
             ),

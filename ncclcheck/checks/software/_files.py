@@ -9,6 +9,31 @@ from ncclcheck.model.formats.prose import listed, plural
 from ncclcheck.model.snapshot import CodeDifference
 
 _IN_SENTENCE = 3
+# What jobs write into the folder that they start in, and no program runs: by suffix, by beginning, by folder.
+_OUTPUT_SUFFIXES = frozenset({".err", ".log", ".out", ".pid"})
+_OUTPUT_NAMES = ("core.", "events.out.tfevents.")
+_OUTPUT_FOLDERS = frozenset({"lightning_logs", "mlruns", "tb_logs", "wandb"})  # whatever is in them
+_LOG_FOLDERS = frozenset({"log", "logs", "runs"})  # unless it is code by its suffix
+_CODE_SUFFIXES = frozenset(
+    {".cfg", ".cu", ".cpp", ".ini", ".json", ".py", ".sh", ".so", ".toml", ".yaml", ".yml"}
+)
+
+
+def are_outputs(difference: CodeDifference) -> bool:
+    """Return whether files are only missing or added, all are named, and each has a name that jobs give to output."""
+    lists = (difference.missing, difference.extra)
+    is_whole = all(names.count == len(names.first) for names in lists)
+    files = [name for names in lists for name in names.first]
+    return bool(files) and is_whole and not difference.changed.count and all(map(_is_output, files))
+
+
+def _is_output(path: str) -> bool:
+    *folders, name = path.split("/")
+    suffix = f".{name.rpartition('.')[2]}" if "." in name else ""
+    if not _OUTPUT_FOLDERS.isdisjoint(folders):
+        return True
+    is_log = not _LOG_FOLDERS.isdisjoint(folders) and suffix not in _CODE_SUFFIXES
+    return is_log or suffix in _OUTPUT_SUFFIXES or name.startswith(_OUTPUT_NAMES)
 
 
 def difference_text(difference: CodeDifference) -> str:

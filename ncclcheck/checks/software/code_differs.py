@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ncclcheck.checks.hosts import named, not_reported
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.software._files import difference_text, file_evidence
+from ncclcheck.checks.software._files import are_outputs, difference_text, file_evidence
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import Code, CodePath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown, Severity
@@ -18,6 +18,11 @@ from ncclcheck.model.snapshot import CodeDifference, Snapshot
 _NAMED_PACKAGES = 8  # so many differing packages are named in the summary
 _HASH_DIGITS = 12
 _ABSENT = "absent"
+
+_OUTPUTS_FIX = Fix(
+    "let jobs write outside of the folder of the code, or name what is code with --code; if these files are code, copy "
+    "them to the other nodes"
+)
 
 _Places = dict[str, CodePath]  # host -> what is there
 
@@ -29,6 +34,9 @@ def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     ## Why it matters
     Ranks that run different code call different collectives, or the same ones with other sizes. The job hangs or,
     worse, computes wrong results. A forgotten `git pull` on one node is enough.
+
+    Files that only some nodes have, and that jobs write by their names (logs, runs of wandb or TensorBoard), are a
+    warning.
 
     ## How to fix
     Bring the named nodes to the commit of the others, or use one image or a shared filesystem.
@@ -63,20 +71,7 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
             yield NotKnown(f"content of {path}: {place.tree_sha256}", (host,))
     contents = compare(trees)
     if contents.differs:
-        hosts = contents.odd_hosts
-        pieces = evidence(contents, f"content of {path}", "SHA-256 of its files") + _git_evidence(
-            path, places
-        )
-        listed_differences = [difference for difference in differences if difference.path == path]
-        files = "".join(f"; {difference_text(difference)}" for difference in listed_differences) + _unlisted(
-            contents, listed_differences
-        )
-        pieces = (
-            *(piece for difference in listed_differences for piece in file_evidence(difference)),
-            *pieces,
-        )
-        fix = _fix(contents, places, path)
-        yield _finding("error", f"{path} differs: {sentence(contents)}{files}", hosts, pieces, fix)
+        yield _contents_differ(contents, places, [entry for entry in differences if entry.path == path])
         return
     if trees and trees[0][1] == _ABSENT:
         yield NotKnown(f"{path} is on no node")
@@ -100,6 +95,24 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
         pieces = _git_evidence(path, places)
         text = f"the git state of {path} differs, {known}: {sentence(commits)}"
         yield _finding(severity, text, commits.odd_hosts, pieces, _fix(commits, places, path))
+
+
+def _contents_differ(
+    contents: HostComparison[str], places: _Places, listings: Sequence[CodeDifference]
+) -> Finding:
+    path, hosts = next(iter(places.values())).path, contents.odd_hosts
+    pieces = (
+        *(piece for difference in listings for piece in file_evidence(difference)),
+        *evidence(contents, f"content of {path}", "SHA-256 of its files"),
+        *_git_evidence(path, places),
+    )
+    unlisted = _unlisted(contents, listings)
+    files = "".join(f"; {difference_text(difference)}" for difference in listings) + unlisted
+    if listings and not unlisted and all(map(are_outputs, listings)):
+        what = f"{path} holds other files on {named(hosts)}{files}: by their names, jobs wrote them"
+        return Finding("warning", what, hosts, pieces, (_OUTPUTS_FIX,))
+    text = f"{path} differs: {sentence(contents)}{files}"
+    return _finding("error", text, hosts, pieces, _fix(contents, places, path))
 
 
 def _git(place: CodePath) -> str:
@@ -140,8 +153,9 @@ def _fix(states: HostComparison[str], places: _Places, path: str) -> Fix:
         return Fix(text, (f"git -C {quoted} status", f"git -C {quoted} pull"))
     if states.groups[0].value == _ABSENT:
         return Fix(text)
-    # -n: what would change is listed, and nothing is changed
-    return Fix(text, (f"rsync -rcni --delete {states.groups[0].hosts[0]}:{quoted}/ {quoted}/",))
+    remote = quoted if path.startswith("/") else f'"$PWD"/{quoted}'
+    source = f"{states.groups[0].hosts[0]}:{remote}/"
+    return Fix(text, (f"rsync -rcni --delete {source} {quoted}/   # -n: only lists what would change",))
 
 
 def _finding(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import FOLDER_GONE
 from ncclcheck.model.finding import Evidence, Finding, Fix, Severity
 from ncclcheck.model.snapshot import Snapshot
 
@@ -45,5 +46,14 @@ def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
                 f"torch cannot be used on {host}, {consequence}: {claim.detail}",
                 (host,),
                 (Evidence((host,), "import torch", claim.detail, "is imported", "the attempt of this run"),),
-                (Fix("repair the torch installation of this node", ('python -c "import torch"',)),),
+                (_fix(claim.detail),),
             )
+
+
+def _fix(detail: str) -> Fix:
+    if FOLDER_GONE in detail:  # then the import fails for that, in torch's libraries too
+        return Fix(
+            "start the job in a folder that exists: the one that it was started in was removed",
+            ('cd "$HOME"',),
+        )
+    return Fix("repair the torch installation of this node", ('python -c "import torch"',))

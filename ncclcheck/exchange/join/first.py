@@ -21,7 +21,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import limit_packets
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.model.formats.addresses import is_loopback
+from ncclcheck.model.formats.addresses import is_loopback, means_this_machine
 from ncclcheck.model.launch import Launch
 
 _SIOCGIFFLAGS, _IFF_UP = 0x8913, 0x1  # linux/sockios.h, linux/if.h
@@ -119,9 +119,10 @@ def own_path(launch: Launch, own_addresses: frozenset[str], deadline: Deadline) 
         return replace(
             path, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
         )
-    if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
+    if launch.nnodes > 1 and any(means_this_machine(address) for address in addresses):
         resolved = "is" if [name] == list(addresses) else f"resolves here to {', '.join(addresses)},"
-        detail = f"{name} {resolved} a loopback address: other nodes would look for node 0 on themselves"
+        kind = "a loopback address" if any(map(is_loopback, addresses)) else "not an address of one machine"
+        detail = f"{name} {resolved} {kind}: other nodes would look for node 0 on themselves"
         return replace(path, outcome="loopback", detail=detail)
     return replace(path, outcome="serving")
 

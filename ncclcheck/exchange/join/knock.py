@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline, polls
 from ncclcheck.exchange.join.broadcast import BroadcastCall, broadcast
+from ncclcheck.exchange.probe.dial import socket_address
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.exchange.trust.datagrams import LIMIT_BYTES as DATAGRAM_BYTES
 from ncclcheck.exchange.trust.datagrams import DatagramSeal, FirstDatagram, answer_to
@@ -240,13 +241,14 @@ def send_knock(knocked: Knocked, message: KnockMessage, wait_s: float) -> KnockR
         return None
     deadline = Deadline(wait_s)
     for address in knocked.addresses:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with contextlib.suppress(OSError, DecodeError), socket.socket(family, socket.SOCK_DGRAM) as caller:
-            caller.settimeout(max(deadline.left(), 0.05))
-            caller.connect((address, knocked.port))
-            reply = _reply_in(answer_to(data, caller, knocked.trust, message.job_id))
-            if reply is not None:
-                return reply
+        with contextlib.suppress(OSError, DecodeError):
+            family, target = socket_address(address, knocked.port, socket.SOCK_DGRAM)
+            with socket.socket(family, socket.SOCK_DGRAM) as caller:
+                caller.settimeout(max(deadline.left(), 0.05))
+                caller.connect(target)
+                reply = _reply_in(answer_to(data, caller, knocked.trust, message.job_id))
+                if reply is not None:
+                    return reply
     return None
 
 

@@ -21,14 +21,14 @@ from ncclcheck.exchange.join.knock import (
     send_knock,
 )
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
-from ncclcheck.exchange.probe.dial import DialOutcome, dial
+from ncclcheck.exchange.probe.dial import DialOutcome, dial, socket_address
 from ncclcheck.exchange.trust.trust import NO_KEY_THERE, Trust
 from ncclcheck.facts.network.name_servers import servers_text, silent_servers
 from ncclcheck.facts.network.names import resolve
 from ncclcheck.facts.network.routes import source_for
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import MasterOutcome, MasterPath
-from ncclcheck.model.formats.addresses import is_loopback
+from ncclcheck.model.formats.addresses import is_link_local, means_this_machine
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
@@ -73,7 +73,9 @@ def describe(
     if isinstance(addresses, Missing):
         return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
     source, interface = source_for(addresses[0], port)
-    local = all(address in own_addresses or is_loopback(address) for address in addresses)
+    local = all(
+        address.partition("%")[0] in own_addresses or means_this_machine(address) for address in addresses
+    )
     return MasterPath(name, port, addresses, local, source, interface, "refused")
 
 
@@ -165,10 +167,9 @@ def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
     """Return whether this node's own firewall rejects datagrams to there: the kernel says so (send(2), EPERM)."""
     for address in addresses:
         try:
-            with socket.socket(
-                socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM
-            ) as caller:
-                caller.connect((address, port))
+            family, target = socket_address(address, port, socket.SOCK_DGRAM)
+            with socket.socket(family, socket.SOCK_DGRAM) as caller:
+                caller.connect(target)
                 caller.send(b"")
         except PermissionError:
             return True
@@ -231,9 +232,9 @@ def _with_reply(path: MasterPath, search: MasterSearch, address: str, reply: Kno
     """
     if not reply.serving:
         return path
-    at = reply.serves_at if reply.relay else address
+    at = (reply.serves_at if reply.relay else address).partition("%")[0]
     known = () if isinstance(path.addresses, Missing) else path.addresses
-    if at in known:
+    if at in {address.partition("%")[0] for address in known}:
         by_relay = reply.relay and (path.confirmed_by_relay or not path.serving_confirmed)
         path = replace(path, serving_confirmed=True, confirmed_by_relay=by_relay)
         return replace(path, answers_lost=path.answers_lost or reply.answers_lost)
@@ -244,7 +245,7 @@ def _with_reply(path: MasterPath, search: MasterSearch, address: str, reply: Kno
 def _is_of_a_node(text: str) -> bool:
     try:
         ipaddress.ip_address(text)  # a zone may be any text
-        return "%" not in text and not is_loopback(text)
+        return "%" not in text and not means_this_machine(text) and not is_link_local(text)
     except ValueError:
         return False
 
@@ -253,7 +254,7 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
     if outcome == "connected":
         return "answered"
     if astray:
-        return "loopback" if all(is_loopback(address) for address in addresses) else "not-first-node"
+        return "loopback" if all(means_this_machine(address) for address in addresses) else "not-first-node"
     return "refused" if outcome == "error" else outcome
 
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ncclcheck import timeouts
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.probe.dial import dial
+from ncclcheck.exchange.probe.dial import dial, socket_address
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
 
@@ -56,11 +56,11 @@ def _reacts(addresses: tuple[str, ...], port: int) -> bool:
 def refuses_datagrams(addresses: tuple[str, ...], port: int) -> bool:
     """Return whether nobody holds the port over UDP: ip(7), an ICMP error arrives as ECONNREFUSED."""
     for address in addresses:
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
         try:
+            family, target = socket_address(address, port, socket.SOCK_DGRAM)
             with socket.socket(family, socket.SOCK_DGRAM) as caller:
                 caller.settimeout(timeouts.UNJOINED_DATAGRAM_S)
-                caller.connect((address, port))
+                caller.connect(target)
                 caller.send(b"")  # node 0 passes over it
                 caller.recv(1)
         except ConnectionRefusedError:

@@ -35,6 +35,18 @@ def outcome_of(error_number: int) -> DialOutcome:
     return "filtered" if error_number in _SILENT else "error"
 
 
+def socket_address(
+    address: str, port: int, kind: socket.SocketKind = socket.SOCK_STREAM
+) -> tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]]:
+    """Return the family and what `connect` takes for an IP address as text; a scope ("fe80::1%eth0") is kept.
+
+    Raises OSError where the address is none, or its interface is not there.
+    """
+    found = socket.getaddrinfo(address, port, type=kind, flags=socket.AI_NUMERICHOST)
+    family, *_, target = found[0]
+    return family, target
+
+
 def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialOutcome, str]:
     """Return what a client meets that tries the addresses in this order, with the address and the error text.
 
@@ -84,10 +96,8 @@ def _decided(addresses: Sequence[str], outcomes: dict[str, tuple[DialOutcome, st
 def _begin(address: str, port: int) -> socket.socket | int:
     """Return a socket that is connecting, or the error number (0: connected) where that is decided at once."""
     try:
-        family, kind, protocol, _, target = socket.getaddrinfo(
-            address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
-        )[0]
-        connecting = socket.socket(family, kind, protocol)
+        family, target = socket_address(address, port)
+        connecting = socket.socket(family, socket.SOCK_STREAM)
     except OSError as error:
         return error.errno or errno.EINVAL
     connecting.setblocking(False)

@@ -23,6 +23,7 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, ProbeOutcome
 
 FURTHER_PORTS = 4  # one in each quarter of the range
+_EDGE = 64  # a firewall that opens a part of the range closes one end of it, so the outer two are this near to the ends
 FURTHER_PEERS = 64  # of a node, whose further ports it calls; and so many nodes call those of a node
 FURTHER_AT_ONCE = 200
 Answer: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -33,7 +34,10 @@ _CLOSED: tuple[ProbeOutcome, ...] = ("filtered", "no-route", "refused")  # the w
 
 
 def spread_sockets(address: str) -> list[socket.socket]:
-    """Return sockets that are bound to free ports of the address, one in each quarter of the kernel's range."""
+    """Return sockets that are bound to free ports of the address, one in each quarter of the kernel's range.
+
+    The lowest and the highest are at the ends of the range.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     bound: list[socket.socket] = []
     reserved = _ports_in(read_text(_RESERVED))
@@ -64,12 +68,20 @@ async def listen_further(address: str, answer: Answer) -> tuple[list[asyncio.Ser
 
 
 def _quarters(text: str | Missing) -> list[range]:
+    """Return the ports to choose from in each quarter of the range: of the outer ones those at its ends."""
     words = [] if isinstance(text, Missing) else text.split()
     with suppress(ValueError):
         low, high = (int(word) for word in words)
         size = (high + 1 - low) // FURTHER_PORTS
         if size > 1:
-            return [range(low + size * number, low + size * (number + 1)) for number in range(FURTHER_PORTS)]
+            quarters = [
+                range(low + size * number, low + size * (number + 1)) for number in range(FURTHER_PORTS)
+            ]
+            return [
+                quarters[0][:_EDGE],
+                *quarters[1:-1],
+                range(max(quarters[-1].start, high + 1 - _EDGE), high + 1),
+            ]
     return []
 
 

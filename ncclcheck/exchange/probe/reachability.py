@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.event_loop import new_event_loop
 from ncclcheck.exchange.probe.channels import Channels
 from ncclcheck.exchange.probe.dial import outcome_of
 from ncclcheck.exchange.probe.further_ports import (
@@ -108,7 +109,7 @@ class Listeners:
     """
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._servers: list[asyncio.Server] = []
         self._nonce, self._ticket = "", -1
         self._heard = Heard()

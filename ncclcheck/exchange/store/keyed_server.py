@@ -21,6 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 from ncclcheck import timeouts
+from ncclcheck.exchange.event_loop import new_event_loop
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import answer_call
 from ncclcheck.exchange.store.source_filter import admit_only
@@ -101,7 +102,7 @@ class KeyedServer:
         self._taking: set[asyncio.Task[Any]] = set()
         self._sources: set[str] = set()  # of members: their ranks come from there
         self._admitted: set[str] = set()
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="keyed-store", daemon=True)
         self._thread.start()
         self._held = held

@@ -66,15 +66,24 @@ def _is_late(found: bytes | Missing) -> bool:
 def resolve(name: str, deadline_s: float) -> Fact[tuple[str, ...]]:
     """Return the addresses of `name` in getaddrinfo's order, which is the order clients try them in.
 
+    An IPv6 link-local one keeps its scope ("fe80::1%eth0"), without which nobody can connect to it.
     "absent": the name is not known; "error": no server could say; "timeout": no answer by the deadline.
     """
-    answer = start(_lookup, name).result(deadline_s)
+    answer = start(_lookup_scoped, name).result(deadline_s)
     if isinstance(answer, Missing) and answer.missing == "timeout":
         return Missing("timeout", f"{name}: no answer from name resolution within {deadline_s:g} s")
     return answer
 
 
 def _lookup(name: str) -> Fact[tuple[str, ...]]:
+    """Return the addresses as those of interfaces are written, without a scope."""
+    found = _lookup_scoped(name)
+    if isinstance(found, Missing):
+        return found
+    return tuple(dict.fromkeys(address.partition("%")[0] for address in found))
+
+
+def _lookup_scoped(name: str) -> Fact[tuple[str, ...]]:
     if not name:  # getaddrinfo takes it for the local host
         return Missing("absent", "the name is empty")
     try:
@@ -84,7 +93,21 @@ def _lookup(name: str) -> Fact[tuple[str, ...]]:
         return Missing("absent" if error.errno in _NOT_A_NAME else "error", detail)
     except (OSError, UnicodeError) as error:
         return missing_for(error, readable(name))
-    return tuple(dict.fromkeys(str(address[0]) for *_, address in found))
+    return tuple(dict.fromkeys(_scoped(address) for *_, address in found))
+
+
+def _scoped(address: tuple[object, ...]) -> str:
+    """Return the address of a socket address, with its scope: the interface, or its number if it has no name."""
+    host, *rest = address
+    match rest:
+        case [_port, _flow, int(scope)] if scope:  # ipv6(7)
+            pass
+        case _:
+            return str(host)
+    try:
+        return f"{host}%{socket.if_indextoname(scope)}"
+    except OSError:
+        return f"{host}%{scope}"
 
 
 def _read_tree(here: Folder) -> Fact[Names]:

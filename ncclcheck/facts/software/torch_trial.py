@@ -18,6 +18,7 @@ from ncclcheck.facts.child import ChildResult, run_python_child
 from ncclcheck.facts.host.free_memory import free_bytes
 from ncclcheck.facts.text_files import read_text
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.facts import FOLDER_GONE
 
 _CHILD = "ncclcheck.facts.software.torch_trial_child"
 _SCARCE_BYTES = 2 << 30  # torch with CUDA takes about 1 GiB when it is imported
@@ -61,7 +62,7 @@ def _scarce() -> Iterator[str]:
     try:
         os.getcwd()  # noqa: PTH109 (Path.cwd() is the same call)
     except OSError:
-        yield "the working folder does not exist any more"
+        yield FOLDER_GONE
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY and limit < _SCARCE_ADDRESSES:
         yield f"ulimit -v is {limit >> 20} MiB"

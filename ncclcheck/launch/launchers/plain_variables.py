@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from ncclcheck.launch.by_hosts import unplaced
 from ncclcheck.launch.launcher import Launcher, TaskCount
 from ncclcheck.launch.reading import count, number, port
+from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
 
+_NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR")
 _NODE, _NODES = ("GROUP_RANK", "NODE_RANK"), ("GROUP_WORLD_SIZE", "NNODES")
 
 
@@ -18,7 +20,7 @@ def detect_environment(environ: Mapping[str, str]) -> Launch | None:
     Without the number of nodes, or this node's, the processes are counted by host. Without LOCAL_RANK or
     LOCAL_WORLD_SIZE a process is the agent of its node, unless another of the same host joined before it.
     """
-    if not all(environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")):
+    if not all(environ.get(name) for name in _NEEDED):
         return None
     node_rank, nnodes = number(environ, *_NODE), number(environ, *_NODES)
     local_rank, is_sized = number(environ, "LOCAL_RANK"), bool(environ.get("LOCAL_WORLD_SIZE"))
@@ -38,6 +40,27 @@ def detect_environment(environ: Mapping[str, str]) -> Launch | None:
     if is_placed:
         return launch
     return unplaced(launch, "local-rank" if is_sized and local_rank is not None else "rank")
+
+
+def refuse_half_given(environ: Mapping[str, str]) -> None:
+    """Raise UsageError where the variables say that this is one process of several, and one of them is missing.
+
+    torch needs all three. A RANK of 0 alone says nothing, and a WORLD_SIZE of 1 is a job of this process.
+    """
+    there = [name for name in _NEEDED if environ.get(name)]
+    is_one_of_several = (
+        (number(environ, "RANK") or 0) > 0
+        or (number(environ, "WORLD_SIZE") or 1) > 1
+        or ("RANK" in there and "MASTER_ADDR" in there and "WORLD_SIZE" not in there)
+    )
+    missing = [name for name in _NEEDED if name not in there]
+    if is_one_of_several and missing:
+        settings = " and ".join(f"{name}={environ[name]}" for name in there)
+        raise UsageError(
+            f"{settings} in the environment: this is one process of a job of several, and {' and '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} not set: set it, as the job needs it too, or check only this node "
+            "with --nnodes 1"
+        )
 
 
 ENVIRONMENT = Launcher(

@@ -22,10 +22,15 @@ def is_loopback(address: str) -> bool:
     return parsed(address).is_loopback or (mapped is not None and mapped.is_loopback)
 
 
+def means_this_machine(address: str) -> bool:
+    """Return True for a loopback address, and for 0.0.0.0 and ::, which connect(2) takes for loopback."""
+    return is_loopback(address) or parsed(address).is_unspecified
+
+
 def names_this_machine(name: str) -> bool:
-    """Return True for a loopback address and for localhost: on every machine they mean that machine."""
+    """Return True for such an address and for localhost: on every machine they mean that machine."""
     try:
-        return is_loopback(name)
+        return means_this_machine(name)
     except ValueError:
         return name.split(".")[0].lower() in _LOCAL_NAMES
 

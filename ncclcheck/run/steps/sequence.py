@@ -55,6 +55,11 @@ def step_of(order: object) -> Step[Any, Any]:
     return _STEP_OF[type(order)]
 
 
+def is_after_probes(order: object) -> bool:
+    """Return whether all probes of other nodes have arrived here once this is ordered."""
+    return STEPS.index(step_of(order)) > STEPS.index(REACH)
+
+
 def read_order(data: bytes, bounds: Bounds) -> Any:
     """Return the order in `data`, checked before anything is done, since whoever reaches the store can write one.
 

@@ -41,3 +41,26 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-foreign", cluster(1)).outcome == "not_applicable"
+
+
+def test_a_stranger_that_only_one_node_meets_is_on_its_own_path() -> None:
+    broken = with_master(cluster(4), "node03", "foreign", detail="no TCPStore answer within 8 s")
+    found = finding("master-foreign", broken)
+    assert "where node01" not in found.summary
+    assert "where node02 and node04 reached node 0: a proxy takes the connections of node03" in found.summary
+    assert not found.fixes[0].env
+
+
+def test_a_stranger_that_all_meet_holds_the_port() -> None:
+    broken = cluster(2)
+    found = finding("master-foreign", with_master(broken, "node02", "foreign"))
+    assert found.fixes[0].env == {"MASTER_PORT": "29501"}
+
+
+def test_a_port_that_another_program_holds_on_node_0_is_told_once() -> None:
+    held = with_master(cluster(3), "node01", "port-in-use")
+    held = with_master(held, "node02", "foreign")
+    result = run("master-foreign", held)
+    assert (result.outcome, result.findings) == ("unknown", ())
+    assert "see master-port-in-use" in result.reason
+    assert finding("master-port-in-use", held).hosts == ("node01",)

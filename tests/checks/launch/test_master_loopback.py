@@ -64,3 +64,11 @@ def test_one_node_needs_no_master() -> None:
 def test_several_ranks_of_one_node_meet_over_loopback() -> None:
     one = with_master(cluster(1), "node01", "serving", name="127.0.0.1", addresses=("127.0.0.1",))
     assert run("master-loopback", one).outcome == "not_applicable"
+
+
+def test_the_address_to_listen_on_leads_every_client_to_itself() -> None:
+    broken = with_master(cluster(4), "node01", "loopback", name="0.0.0.0", addresses=("0.0.0.0",))  # noqa: S104
+    broken = with_master(broken, "node03", "loopback", name="0.0.0.0", addresses=("0.0.0.0",))  # noqa: S104
+    found = finding("master-loopback", broken)
+    assert (found.severity, found.hosts) == ("error", ("node01", "node03"))
+    assert "'0.0.0.0' is an address to listen on" in found.summary

@@ -48,3 +48,12 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-not-first-node", cluster(1)).outcome == "not_applicable"
+
+
+def test_a_node_that_has_node_0s_address_too_is_told_so() -> None:
+    shared = {"name": "10.0.0.1", "addresses": ("10.0.0.1",)}
+    broken = with_master(cluster(4), "node01", "serving", is_local=True, **shared)
+    broken = with_master(broken, "node03", "not-first-node", interface="docker0", **shared)
+    found = finding("master-not-first-node", broken)
+    assert (found.severity, found.hosts) == ("error", ("node03",))
+    assert "node03 has the address of node 0, 10.0.0.1 (docker0), so it connects to itself" in found.summary

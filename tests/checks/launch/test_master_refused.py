@@ -74,3 +74,12 @@ def test_where_node_0_serves_instead_is_told_with_its_source_and_the_name_is_wha
     assert found.summary.endswith("; a datagram from 10.0.0.9 says that node 0 serves there")
     assert found.fixes[0].env == {"MASTER_ADDR": "10.0.0.9"}
     assert "proves nothing" in found.fixes[0].risk
+
+
+def test_a_port_that_another_program_holds_on_node_0_is_told_once() -> None:
+    held = with_master(cluster(3), "node01", "port-in-use")
+    held = with_master(held, "node02", "refused", not_served="python holds the port")
+    result = run("master-refused", held)
+    assert (result.outcome, result.findings) == ("unknown", ())
+    assert "see master-port-in-use" in result.reason
+    assert finding("master-port-in-use", held).hosts == ("node01",)

@@ -59,3 +59,10 @@ def test_a_node_without_a_word_keeps_it_unknown() -> None:
 
 def test_one_node_needs_no_master() -> None:
     assert run("master-unresolvable", cluster(1)).outcome == "not_applicable"
+
+
+def test_a_scheme_is_no_part_of_a_name() -> None:
+    missing = Missing("absent", "tcp://head: Name or service not known")
+    broken = with_master(cluster(4), "node03", "unresolvable", name="tcp://head", addresses=missing)
+    (fix,) = finding("master-unresolvable", broken).fixes
+    assert (fix.text, fix.env) == ("write the name alone: head", {"MASTER_ADDR": "head"})

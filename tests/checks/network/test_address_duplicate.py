@@ -51,7 +51,7 @@ def test_two_nodes_with_the_address_that_nccl_uses_are_named_once() -> None:
 def test_a_stranger_who_answers_at_the_address_of_a_node_is_found_by_probes() -> None:
     found = finding("address-duplicate", with_outcome(cluster(4), "wrong-peer", [("node01", "node03")]))
     assert (found.severity, found.hosts) == ("error", ("node03",))
-    assert "another machine answers at 10.0.0.3" in found.summary
+    assert "something else answers at 10.0.0.3" in found.summary
 
 
 def test_link_local_addresses_mean_nothing() -> None:

@@ -32,6 +32,18 @@ def test_another_family_is_an_error_where_a_connection_failed() -> None:
     assert (found.severity, found.hosts) == ("error", ("node03",))
     assert "IPv6 on node03, IPv4 on node01, node02 and node04" in found.summary
     assert "(node01 and node03: no-route)" in found.summary
+    assert "an address of the same family" in found.fixes[0].text
+
+
+def test_a_family_that_all_nodes_have_is_the_one_to_set() -> None:
+    broken = moved("eth0", "10.0.0.3")
+    for node in broken.nodes:
+        number = node.node_rank + 1
+        broken = with_interfaces(
+            broken, node.host, interface("eth0", f"10.0.0.{number}/24", f"fd00::{number}/64")
+        )
+    broken = with_choice(broken, "node03", "eth0", "fd00::3")
+    assert finding("interface-differs", broken).fixes[0].env == {"NCCL_SOCKET_FAMILY": "AF_INET"}
 
 
 def test_another_family_that_all_reach_is_worth_knowing_only() -> None:

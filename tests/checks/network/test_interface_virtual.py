@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
-from tests.builders import cluster, with_choice, with_interfaces, with_outcome, without
+from tests.builders import cluster, into, with_choice, with_interfaces, with_outcome, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import address_of, docker0, interface
 
@@ -25,7 +25,8 @@ def test_hardware_is_silent() -> None:
 
 
 def test_a_bridge_that_nobody_reaches_is_a_warning() -> None:
-    broken = with_choice(with_interfaces(cluster(4), "node03", docker0()), "node03", "docker0", "172.17.0.1")
+    both = interface("eth0", "10.0.0.3/24"), docker0()
+    broken = with_choice(with_interfaces(cluster(4), "node03", *both), "node03", "docker0", "172.17.0.1")
     assert not isinstance(broken.probes, Missing)
     to_bridge = [
         replace(probe, interface="docker0", address="172.17.0.1", outcome="refused")
@@ -39,6 +40,11 @@ def test_a_bridge_that_nobody_reaches_is_a_warning() -> None:
 
 def test_veths_that_are_the_only_way_out_and_lead_to_the_others_are_silent() -> None:
     assert is_silent("interface-virtual", of_veths())
+
+
+def test_the_only_interface_is_nothing_to_choose_another_for() -> None:
+    cut_off = with_outcome(of_veths(), "filtered", into(of_veths(), "node03"))
+    assert is_silent("interface-virtual", cut_off)
 
 
 def test_a_virtual_interface_beside_hardware_is_worth_knowing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.snapshot import Probe
 from tests.builders import cluster, into, out_of, with_facts, with_outcome, without
 from tests.checks.running import finding, is_silent, run
 from tests.fact_builders import some
@@ -52,3 +53,11 @@ def test_pairs_that_were_not_probed_are_not_known() -> None:
     assert run("mtu-blackhole", replace(healthy, probes=small_only)).outcome == "unknown"
     assert run("mtu-blackhole", replace(healthy, probes=Missing("timeout"))).outcome == "unknown"
     assert run("mtu-blackhole", without(healthy, "node03", "interfaces")).outcome == "unknown"
+
+
+def test_another_interface_that_loses_large_packets_is_worth_knowing() -> None:
+    healthy = cluster(4)
+    extra = Probe("mtu", "node01", "node02", "eth1", "10.1.0.2", 40000, "stalled")
+    found = finding("mtu-blackhole", replace(healthy, probes=(*some(healthy.probes), extra)))
+    assert (found.severity, found.hosts) == ("info", ("node01", "node02"))
+    assert "small messages arrive on eth1, and large packets are lost" in found.summary

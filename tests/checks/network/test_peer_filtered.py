@@ -53,7 +53,7 @@ def test_an_interface_that_nccl_does_not_use_is_worth_knowing_only() -> None:
     healthy = cluster(4)
     extra = Probe("tcp", "node01", "node02", "eth1", "10.1.0.2", 40000, OUTCOME)
     found = finding(SLUG, replace(healthy, probes=(*some(healthy.probes), extra)))
-    assert (found.severity, found.hosts) == ("info", ("node02",))
+    assert (found.severity, found.hosts) == ("info", ("node01", "node02"))
 
 
 def test_without_probes_or_interfaces_nothing_is_known() -> None:

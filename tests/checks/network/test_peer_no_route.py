@@ -54,7 +54,37 @@ def test_an_interface_that_nccl_does_not_use_is_worth_knowing_only() -> None:
     healthy = cluster(4)
     extra = Probe("tcp", "node01", "node02", "eth1", "10.1.0.2", 40000, OUTCOME)
     found = finding(SLUG, replace(healthy, probes=(*some(healthy.probes), extra)))
-    assert (found.severity, found.hosts) == ("info", ("node02",))
+    assert (found.severity, found.hosts) == ("info", ("node01", "node02"))
+
+
+def test_the_node_that_lacks_a_route_on_another_network_is_named_and_not_its_targets() -> None:
+    healthy = cluster(4)
+    extra = tuple(
+        Probe(
+            "tcp",
+            f"node0{source}",
+            f"node0{target}",
+            "eth1",
+            f"10.1.0.{target}",
+            40000,
+            OUTCOME if source == 3 else "ok",
+        )
+        for source in range(1, 5)
+        for target in range(1, 5)
+        if source != target
+    )
+    assert finding(SLUG, replace(healthy, probes=(*some(healthy.probes), *extra))).hosts == ("node03",)
+
+
+def test_a_route_through_a_bridge_for_containers_is_the_cause_of_both_directions() -> None:
+    snapshot = with_outcome(cluster(3), OUTCOME, [("node03", "node02")])
+    snapshot = with_outcome(snapshot, "filtered", [("node02", "node03")])
+    route = Route("10.0.0.2", "node02", "10.0.0.6", "docker0")
+    snapshot = with_facts(snapshot, "node03", routes=(route,))
+    found = finding(SLUG, snapshot)
+    assert found.hosts == ("node03",)
+    assert "node03 sends to node02 (10.0.0.2) through docker0" in found.summary
+    assert is_silent("peer-filtered", snapshot)
 
 
 def test_without_probes_or_interfaces_nothing_is_known() -> None:

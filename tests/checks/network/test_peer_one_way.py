@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Silent
-from tests.builders import cluster, into, out_of, with_outcome, without
+from tests.builders import cluster, into, out_of, with_choice, with_interfaces, with_outcome, without
 from tests.checks.running import finding, is_silent, run
+from tests.fact_builders import interface, some
 from tests.probe_builders import both_ways
 
 
@@ -68,3 +69,22 @@ def test_a_node_behind_nat_has_no_rule_to_be_found() -> None:
     assert "NAT" in found.summary
     assert "masquerade" in found.fixes[0].commands[1]
     assert "no-route in" not in found.summary
+
+
+def test_an_address_of_a_family_that_the_callers_lack_is_no_nat() -> None:
+    broken = with_interfaces(cluster(3), "node03", interface("eth0", "fd00::3/64"))
+    broken = with_choice(broken, "node03", "eth0", "fd00::3")
+    probes = tuple(
+        replace(probe, address="fd00::3") if probe.to_host == "node03" else probe
+        for probe in some(broken.probes)
+    )
+    broken = replace(broken, probes=probes)
+    found = finding("peer-one-way", with_outcome(broken, "no-route", into(broken, "node03")))
+    assert found.hosts == ("node03",)
+    assert "they have no IPv6 address" in found.summary
+    assert "NAT" not in found.summary
+
+
+def test_the_route_to_look_for_is_written_out() -> None:
+    found = finding("peer-one-way", with_outcome(cluster(4), "no-route", into(cluster(4), "node03")))
+    assert found.fixes[0].commands[0] == "ip route get 10.0.0.3   # on node01"

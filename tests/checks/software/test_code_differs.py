@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import CodeDifference, FileNames, Snapshot
 from tests.builders import cluster, node, with_facts, without
 from tests.checks.running import finding, is_silent, run
-from tests.fact_builders import code_path, some
+from tests.fact_builders import GONE, code_path, some
 
 
 def with_path(snapshot: Snapshot, host: str, **changes: Any) -> Snapshot:
@@ -54,7 +55,9 @@ def test_the_line_to_type_fits_what_is_there() -> None:
         without_git = with_path(without_git, host, tree_sha256=digit * 64, git_commit=Missing("absent", ""))
     (fix,) = finding("code-differs", without_git).fixes
     assert fix.text == "update node03 to the state of the others"
-    assert fix.commands == ("rsync -rcni --delete node01:/work/train/ /work/train/",)
+    assert fix.commands == (
+        "rsync -rcni --delete node01:/work/train/ /work/train/   # -n: only lists what would change",
+    )
     (fix,) = finding("code-differs", with_path(cluster(2), "node02", tree_sha256="d" * 64)).fixes
     assert fix.text == "make /work/train equal on node01 and node02"
     assert fix.commands[0] == "git -C /work/train status"
@@ -98,3 +101,43 @@ def test_what_could_not_be_read_is_unknown() -> None:
     assert run("code-differs", nameless).outcome == "unknown"
     elsewhere = with_path(cluster(4), "node03", path="/other/train")
     assert run("code-differs", elsewhere).outcome == "unknown"
+
+
+def _with_extra(*names: str, changed: tuple[str, ...] = ()) -> Snapshot:
+    broken = with_path(cluster(4), "node03", tree_sha256="d" * 64)
+    extra = FileNames(len(names), names)
+    told = CodeDifference(
+        "/work/train", "node03", "node01", FileNames(len(changed), changed), FileNames(0), extra
+    )
+    return replace(broken, code_differences=(told,))
+
+
+def test_what_jobs_write_is_no_other_code() -> None:
+    found = finding(
+        "code-differs", _with_extra("nohup.out", "logs/rank0.txt", "wandb/run-1/files/config.yaml")
+    )
+    assert (found.severity, found.hosts) == ("warning", ("node03",))
+    assert "by their names, jobs wrote them" in found.summary
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        _with_extra("nohup.out", "utils.py"),
+        _with_extra("logs/__init__.py"),
+        _with_extra("nohup.out", changed=("model.py",)),
+        replace(_with_extra("a.log"), code_differences=()),
+    ],
+)
+def test_code_among_it_or_what_is_not_named_is_an_error(broken: Snapshot) -> None:
+    assert finding("code-differs", broken).severity == "error"
+
+
+def test_a_relative_path_is_below_the_folder_that_the_user_is_in() -> None:
+    broken = with_path(cluster(4), "node03", tree_sha256="d" * 64)
+    for one in broken.nodes:
+        code = some(one.facts.code)
+        paths = tuple(replace(place, path="code", git_commit=GONE) for place in code.paths)
+        broken = with_facts(broken, one.host, code=replace(code, paths=paths))
+    (fix,) = finding("code-differs", broken).fixes
+    assert fix.commands[0].startswith('rsync -rcni --delete node01:"$PWD"/code/ code/ ')

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.model.fact import Missing
-from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.facts import FOLDER_GONE, MasterPath
 from ncclcheck.model.snapshot import Node, Snapshot
 from tests.builders import cluster
 
@@ -35,3 +35,14 @@ def test_the_node_and_the_reason_are_named() -> None:
 
 def test_a_node_whose_way_is_unknown_is_not_passed() -> None:
     assert run_check(CHECK, with_master(cluster(2), 0, Missing("timeout"))).outcome == "unknown"
+
+
+def test_where_the_folder_of_the_job_is_gone_nothing_is_to_be_repaired_in_torch() -> None:
+    healthy = cluster(2)
+    master = healthy.nodes[1].facts.master
+    assert not isinstance(master, Missing)
+    broken = replace(
+        master, outcome="torch-broken", detail=f"Cannot load libtorch_cpu.so (exit 2); {FOLDER_GONE}"
+    )
+    (finding,) = run_check(CHECK, with_master(healthy, 1, broken)).findings
+    assert "start the job in a folder that exists" in finding.fixes[0].text

@@ -29,9 +29,19 @@ def test_there_is_one_port_in_each_quarter_of_the_range() -> None:
     assert ports == sorted(ports)
 
 
-def test_the_range_is_cut_in_four() -> None:
-    assert _quarters("32768\t60999\n")[0] == range(32768, 39826)
-    assert _quarters("32768\t60999\n")[3].stop <= 61000
+def test_the_range_is_cut_in_four_and_the_outer_ports_are_at_its_ends() -> None:
+    assert _quarters("32768\t60999\n") == [
+        range(32768, 32832),
+        range(39826, 46884),
+        range(46884, 53942),
+        range(60936, 61000),
+    ]
+    assert _quarters("5000 5007") == [
+        range(5000, 5002),
+        range(5002, 5004),
+        range(5004, 5006),
+        range(5006, 5008),
+    ]
     assert _quarters("5000 5003") == _quarters("nonsense") == _quarters(GONE) == []
 
 

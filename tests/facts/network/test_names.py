@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.facts.network.names import hanging_files, read_names, resolve
+from ncclcheck.facts.network.names import _lookup, hanging_files, read_names, resolve
 from ncclcheck.model.fact import Missing
 from tests.facts.namespace import Namespace
 from tests.lab.namespaces import lab_skip_reason
@@ -21,6 +21,11 @@ def test_localhost_and_plain_addresses_resolve_to_themselves() -> None:
     assert isinstance(found, tuple)
     assert {"127.0.0.1", "::1"} & set(found)
     assert resolve("192.0.2.7", 10) == ("192.0.2.7",)
+
+
+def test_a_link_local_address_keeps_its_scope_for_connecting_and_the_host_name_has_none() -> None:
+    assert resolve("fe80::1%lo", 10) == ("fe80::1%lo",)
+    assert _lookup("fe80::1%lo") == ("fe80::1",)
 
 
 @pytest.mark.parametrize("name", ["", "a..b", "x" * 70 + ".example", "no such name"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.launch.launchers.plain_variables import detect_environment
+from ncclcheck.launch.launchers.plain_variables import detect_environment, refuse_half_given
 from ncclcheck.launch.reading import DEFAULT_PORT
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.launch import Launch
@@ -50,3 +50,24 @@ def test_said_nodes_win_over_counted_ones() -> None:
 def test_a_value_that_is_no_number_is_refused_by_name(name: str) -> None:
     with pytest.raises(UsageError, match=f"{name}='1.5'"):
         plain(**{name: "1.5"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "missing"),
+    [
+        ({"RANK": "0", "MASTER_ADDR": "a"}, "WORLD_SIZE is not set"),
+        ({"RANK": "1"}, "WORLD_SIZE and MASTER_ADDR are not set"),
+        ({"WORLD_SIZE": "2", "RANK": "0"}, "MASTER_ADDR is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "", "MASTER_ADDR": "a"}, "RANK is not set"),
+    ],
+)
+def test_a_process_of_several_with_half_of_its_variables_is_refused(
+    environ: dict[str, str], missing: str
+) -> None:
+    with pytest.raises(UsageError, match=missing):
+        refuse_half_given(environ)
+
+
+@pytest.mark.parametrize("environ", [{}, {"RANK": "0"}, {"WORLD_SIZE": "1"}, {"MASTER_ADDR": "a"}, PLAIN])
+def test_variables_that_tell_all_or_nothing_of_other_processes_are_accepted(environ: dict[str, str]) -> None:
+    refuse_half_given(environ)
