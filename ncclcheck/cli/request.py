@@ -23,7 +23,7 @@ from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts import head_request
 from ncclcheck.cli.options import USUAL_TIMEOUTS
-from ncclcheck.cli.run_key import given_key
+from ncclcheck.cli.run_key import key_or_refusal
 from ncclcheck.cli.values import WholeNumber
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
@@ -75,7 +75,7 @@ def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
         flags=LaunchFlags() if command == "node" else _flags(given, policy),
         head=head,
         meet_in=given.get("meet_in"),
-        key=given_key(given, os.environ),
+        key=key_or_refusal(given, os.environ),
         # What a policy demands of nodes cannot be asked of an image; what the command line does, is answered: exit 3.
         gpus_per_node=_first(
             given.get("gpus_per_node"), None if given.get("image") else policy.gpus_per_node

@@ -15,6 +15,7 @@ from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.exchange.trust.munge import trust_of
+from ncclcheck.exchange.trust.run_key import RefusedKey
 from ncclcheck.facts.host.open_files import restore_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.name_servers import hasten_lookups, silent_servers
@@ -32,6 +33,7 @@ from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.run.roles.first_node import as_first_node, serves_nobody
 from ncclcheck.run.roles.further_rank import as_further_rank
 from ncclcheck.run.roles.participant import as_participant
+from ncclcheck.run.roles.refused_key import take_no_part
 from ncclcheck.run.roles.relayed_participant import as_relayed_participant
 from ncclcheck.run.roles.shared_folder import as_meeting_process
 from ncclcheck.run.roles.ssh_head import run_from_head
@@ -51,6 +53,8 @@ def run_command(
     `relayed` is the store of a run that another process leads, which started this one on its node.
     """
     if options.head is not None:
+        if isinstance(options.key, RefusedKey):
+            raise UsageError(options.key.why)
         return run_from_head(options, environ, say, show)
     clock = start_clock()
     notice_pauses()
@@ -59,9 +63,16 @@ def run_command(
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():
         hasten_lookups()  # before the first one
     launch = _place(detected, options)
+    key = None if isinstance(options.key, RefusedKey) else options.key
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
-    deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
+    deadline, trust = (
+        Deadline(options.timeout_s),
+        trust_of(key, environ, launch),
+    )
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
+    if isinstance(options.key, RefusedKey):
+        take_no_part(context, options.key)
+        raise UsageError(options.key.why)
     state, interrupted = RunState(), False
     prepared = prepare(context) if launch.is_agent else None
     try:

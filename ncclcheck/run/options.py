@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.checks.registry import Selection
-from ncclcheck.exchange.trust.run_key import RunKey
+from ncclcheck.exchange.trust.run_key import RefusedKey, RunKey
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench_demands import BenchDemands
@@ -69,7 +69,8 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     starts: bool = False  # a command is started if all checks pass: the verdict has to be node 0's own
     head: HeadRequest | None = None  # --hosts: the nodes are elsewhere
     meet_in: str | None = None  # --meet-in: the folder in which the nodes meet
-    key: RunKey | None = None  # by which the processes of the run know each other; never part of a report
+    # By which the processes of the run know each other, never part of a report; what is refused stops this process
+    key: RunKey | RefusedKey | None = None
 
 
 def _nobody_waits() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.launched import Told, run
 from tests.lab.launchers import with_torchrun
-from tests.lab.nodes import PYTHON, Lab
+from tests.lab.nodes import PYTHON, Lab, Node
 from tests.lab.slurm import Slurm
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
@@ -143,3 +143,63 @@ def test_a_stranger_on_a_node_who_writes_into_the_store_of_the_ranks_gets_nobody
     assert not errors, str(outcome.finished)
     assert outcome.finding("store-changed")
     assert outcome.code == 3
+
+
+def key_file(node: Node, text: str = f"{KEY}\n", mode: int = 0o600) -> tuple[str, str]:
+    """The words that give a node its key in a file; nothing is written where the text is empty."""
+    file = node.folder / "home" / "key"
+    if text:
+        file.write_text(text)
+        file.chmod(mode)
+    return "--key-file", str(file)
+
+
+def test_who_refuses_a_readable_key_file_tells_node_0_at_once(lab: LabOf) -> None:
+    two = lab(2)
+    first, second = two.nodes
+    own = {first: key_file(first), second: key_file(second, mode=0o644)}
+    ended = run(two, "preflight", "--join-timeout", "40", "--timeout", "60", own_words=own)
+    assert ended["node2"].code == 2
+    assert "others may read it (mode 0644)" in ended["node2"].finished.stderr
+    assert ended["node1"].code == 1
+    found = ended["node1"].finding("authenticated")
+    assert found["hosts"] == ["node2"]
+    assert "others may read it (mode 0644)" in found["summary"]
+    assert ended["node1"].finished.seconds < 40  # long before the join deadline
+    assert two.leftovers() == ()
+
+
+@pytest.mark.further
+def test_who_cannot_read_its_key_file_is_quoted_and_ends_no_wait(lab: LabOf) -> None:
+    two = lab(2)
+    first, second = two.nodes
+    own = {first: key_file(first), second: key_file(second, "")}
+    ended = run(two, "preflight", "--join-timeout", "8", own_words=own)
+    assert ended["node2"].code == 2
+    assert ended["node2"].finished.seconds < 8
+    said = ended["node1"].finished.stderr
+    assert "says that it does not take part: this node does not use its key: --key-file" in said
+    assert "may still join" in said
+    found = ended["node1"].finding("authenticated")
+    assert found["hosts"] == ["node-rank-1"]
+    assert "there is no such file" in found["summary"]
+    assert ended["node1"].finished.seconds > 8
+
+
+@pytest.mark.further
+@pytest.mark.parametrize("text", [KEY, ""])
+def test_node_0_that_refuses_its_key_file_tells_the_others(lab: LabOf, text: str) -> None:
+    two = lab(2)
+    first, second = two.nodes
+    own = {first: key_file(first, text, 0o644), second: key_file(second)}
+    ended = run(two, "preflight", "--join-timeout", "15", own_words=own)
+    assert ended["node1"].code == 2
+    told = ended["node2"]
+    assert told.code == 1
+    found = told.finding("master-refused")
+    assert ("others may read it" if text else "there is no such file") in found["summary"] + found[
+        "evidence"
+    ][0]["observed"]
+    is_early = told.finished.seconds < 15
+    assert is_early == bool(text)  # what nothing proves ends no wait
+    assert text or "says, without the key of this run" in told.finished.stderr

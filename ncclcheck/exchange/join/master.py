@@ -19,6 +19,7 @@ from ncclcheck.exchange.join.knock import (
     KnockReply,
     knock_everywhere,
     send_knock,
+    unproven_reply,
 )
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial
@@ -32,7 +33,7 @@ from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
-_MOST_SERVERS = 3
+_MOST_SERVERS, _LONGEST_CLAIM = 3, 300
 
 
 class MasterSearch(Struct, frozen=True):
@@ -91,6 +92,8 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
         way = _connect(way, addresses, search, deadline, say)
         if way.outcome == "refused" and not (way.serving_confirmed or way.serves_at or way.not_served):
             way = replace(way, nobody_there=refuses_datagrams(addresses, way.port))
+    if way.outcome == "refused" and (claim := _unproven(search)):
+        way = replace(way, detail=f"{way.detail}; {claim}")
     return replace(way, seconds=round(time.monotonic() - started, 3))
 
 
@@ -108,7 +111,7 @@ def _connect(
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
     confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else deadline
     way = replace(way, serving_confirmed=search.serving)
-    knocking, was_told = _Knocking(), False
+    knocking, was_told, claim = _Knocking(), False, ""
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
         tried, outcome, detail = _dialled(way, search, Deadline(allowed_s), say)
@@ -129,6 +132,7 @@ def _connect(
             if asked.direct is not None and asked.direct.given_up:
                 way = _given_up(way, asked.direct)
                 break
+            claim = claim or _said(_unproven(search), say)
             if asked.direct is not None and astray:
                 patience = deadline  # node 0 is on this very machine, and has not begun to serve
             if way.serving_confirmed or way.serves_at:
@@ -344,6 +348,20 @@ def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
         return replace(way, outcome="lost", detail=word)
     way = replace(way, not_served=reply.given_up)
     return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
+
+
+def _unproven(search: MasterSearch) -> str:
+    """Return what a datagram from the master address says of node 0 without this run's key; nothing where none does."""
+    reply = unproven_reply(search.trust)
+    if reply is None or not reply.given_up:
+        return ""
+    return f"a datagram from there says, without the key of this run: {reply.given_up[:_LONGEST_CLAIM]}"
+
+
+def _said(claim: str, say: Callable[[str], None]) -> str:
+    if claim:
+        say(f"{claim}. Nothing proves that this is node 0; trying on")
+    return claim
 
 
 def _knocked(way: MasterPath, search: MasterSearch) -> Knocked:
