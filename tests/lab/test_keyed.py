@@ -17,14 +17,17 @@ from tests.lab.slurm import Slurm
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
 LabOf = Callable[..., Lab]
+PORTS = ("40000", "40999")
 KEY = "0123456789abcdef0123456789abcdef"
 
 
-def keyed(lab: Lab, *words: str, keys: Mapping[str, str] | None = None) -> dict[str, Told]:
+def keyed(
+    lab: Lab, *words: str, keys: Mapping[str, str] | None = None, master: str | None = None
+) -> dict[str, Told]:
     """The run with these keys by node name; all have the same where none are given."""
     of_node = keys or {node.name: KEY for node in lab.nodes}
     own = {node: {"NCCLCHECK_KEY": of_node.get(node.name, "")} for node in lab.nodes}
-    return run(lab, *words, env_by_node=own)
+    return run(lab, *words, env_by_node=own, master=master)
 
 
 def test_a_run_with_a_key_says_so_and_shows_it_nowhere(lab: LabOf) -> None:
@@ -118,10 +121,17 @@ def test_under_slurm_the_key_is_from_munge(lab: LabOf, slurm: Callable[[Lab], Sl
     assert json.loads((tmp_path / "report.json").read_text())["authentication"]["by"] == "munge"
 
 
+def few_ports(node: Node) -> None:
+    """Let listeners of the node have one of few ports, all of which a stranger can try while a run lasts."""
+    words = ["sysctl", "-q", "-w", f"net.ipv4.ip_local_port_range={' '.join(PORTS)}"]
+    assert node.run(words, timeout_s=10).returncode == 0
+
+
 def test_a_stranger_finds_no_store_of_the_ranks_to_write_into(lab: LabOf) -> None:
     three = lab(3)
+    few_ports(three["node1"])
     program = str(Path(__file__).with_name("ranks_stranger.py"))
-    with three.switch.service([PYTHON, program, three["node1"].address, "32768", "61000"]) as stranger:
+    with three.switch.service([PYTHON, program, three["node1"].address, *PORTS]) as stranger:
         stranger.wait_for("ready", 60)
         outcome = keyed(three, "matrix", "--size", "64K", "--timeout", "60")["node1"]
         assert "spoiled" not in stranger.stdout
@@ -131,10 +141,38 @@ def test_a_stranger_finds_no_store_of_the_ranks_to_write_into(lab: LabOf) -> Non
     assert outcome.report["matrix"]["cells"]
 
 
+@pytest.mark.further
+@pytest.mark.parametrize("stranger_at", ["10.78.0.1", "fd78::1"])
+def test_a_stranger_of_the_other_family_finds_no_store_of_the_ranks(lab: LabOf, stranger_at: str) -> None:
+    three = lab(3, ipv6=True)
+    few_ports(three["node1"])
+    three.switch.ip("addr add fd78::fe/64 dev br-eth0 nodad")
+    master = "10.78.0.1" if ":" in stranger_at else "fd78::1"
+    program = str(Path(__file__).with_name("ranks_stranger.py"))
+    with three.switch.service([PYTHON, program, stranger_at, *PORTS]) as stranger:
+        stranger.wait_for("ready", 60)
+        outcome = keyed(three, "matrix", "--size", "64K", "--timeout", "60", master=master)["node1"]
+        assert "spoiled" not in stranger.stdout
+    assert outcome.report is not None
+    assert outcome.report["matrix"]["cells"]
+
+
+@pytest.mark.further
+def test_ranks_meet_where_the_masters_name_has_addresses_of_both_families(lab: LabOf) -> None:
+    two = lab(2, ipv6=True)
+    for node in two.nodes:
+        file = Path("/etc/netns") / node.namespace / "hosts"
+        file.write_text(f"{file.read_text()}fd78::1 node1\n")
+    outcome = keyed(two, "matrix", "--size", "64K", "--timeout", "60", master="node1")["node1"]
+    assert outcome.report is not None
+    assert outcome.report["matrix"]["cells"], str(outcome.finished)
+
+
 def test_a_stranger_on_a_node_who_writes_into_the_store_of_the_ranks_gets_nobody_blamed(lab: LabOf) -> None:
     three = lab(3)
+    few_ports(three["node1"])
     program = str(Path(__file__).with_name("ranks_stranger.py"))
-    with three["node3"].service([PYTHON, program, three["node1"].address, "32768", "61000"]) as stranger:
+    with three["node3"].service([PYTHON, program, three["node1"].address, *PORTS]) as stranger:
         stranger.wait_for("ready", 60)
         outcome = keyed(three, "matrix", "--size", "64K", "--timeout", "60")["node1"]
         assert "spoiled" in stranger.stdout

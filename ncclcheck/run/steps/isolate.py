@@ -57,8 +57,9 @@ def _lead(session: Session) -> Snapshot:
 
 def _follow(participant: Participant, order: PairsOrder) -> Missing | None:
     context = participant.context
-    address = context.launch.master_addr or "127.0.0.1"
-    place = PairPlace(participant.store, participant.ticket, address, context.prefix, context.deadline)
+    place = PairPlace(
+        participant.store, participant.ticket, participant.master_addr, context.prefix, context.deadline
+    )
     return run_pairs(place, order)
 
 
