@@ -298,14 +298,14 @@ def to_json(report: Report) -> str:
     return document(report)
 
 
-def _report(command: Command, given: Mapping[str, Any]) -> Report:
+def _report(command: Command, option_values: Mapping[str, Any]) -> Report:
     from msgspec.structs import replace
 
     from ncclcheck.cli.commands.session import ended_run
     from ncclcheck.cli.documents import collector_as_before
     from ncclcheck.cli.request import run_options
 
-    options = _as_on_the_command_line(command, given)
+    options = _as_on_the_command_line(command, option_values)
     before = os.environ.get("TORCH_CPP_LOG_LEVEL")
     key = os.environ.get("NCCLCHECK_KEY")
     try:
@@ -323,7 +323,7 @@ def _report(command: Command, given: Mapping[str, Any]) -> Report:
     return ended.report
 
 
-def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[str, Any]:
+def _as_on_the_command_line(command: Command, option_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options as click would parse them, with the command's own types. Raises UsageError."""
     import click
 
@@ -342,7 +342,7 @@ def _as_on_the_command_line(command: Command, given: Mapping[str, Any]) -> dict[
     context = click.Context(known[command], info_name=f"ncclcheck.{command}")
     read: dict[str, Any] = {"quiet": True}
     for option in known[command].params:
-        value = given.get(option.name or "")
+        value = option_values.get(option.name or "")
         if value is None or value is False or value == ():
             continue
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ncclcheck.measure.soak.judge import judged
+from ncclcheck.measure.soak.series_events import judged
 from ncclcheck.measure.soak.spread import times_of
 from ncclcheck.model.benchmarks.soak import (
     NodeCounts,

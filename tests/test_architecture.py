@@ -34,7 +34,7 @@ LAYER = {
 }
 PURE = ("model", "nccl", "measure", "launch", "logs", "checks", "advice", "report")
 # The one file of a pure package that reads the world: nobody pure imports it.
-WORLD_FILES = frozenset({"logs/files.py"})
+WORLD_FILES = frozenset({"logs/log_files.py"})
 WORLD_MODULES = frozenset(
     {
         "os", "socket", "subprocess", "pathlib", "ctypes", "psutil", "torch", "netifaces", "pynvml",

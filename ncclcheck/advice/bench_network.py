@@ -82,9 +82,9 @@ def no_group(snapshot: Snapshot) -> Missing | None:
     ranks = [claim.node_rank for claim in snapshot.claims if claim.is_agent]
     if len(set(ranks)) != len(ranks):
         return Missing("unsupported", "node ranks clash, so no group can be formed")
-    # Those who came over ssh or through a folder may be unable to do what the ranks have to.
-    ways = ((node, way) for node, way in snapshot.known("master") if node.node_rank != 0)
-    apart = sorted(node.host for node, way in ways if way.outcome != "answered")
+    # Nodes that joined over ssh or a shared folder may be unable to connect as the ranks must.
+    master_paths = ((node, path) for node, path in snapshot.known("master") if node.node_rank != 0)
+    apart = sorted(node.host for node, path in master_paths if path.outcome != "answered")
     if apart:
         who = ", ".join(apart)
         return Missing(
@@ -292,12 +292,12 @@ def ranks_on(wish: BenchWish, snapshot: Snapshot, node: Node, backend: Backend) 
     Several processes of a launcher there say it too (mpirun -npernode 8); one alone is the usual way to start a check.
     """
     launch = node.facts.launch
-    said = wish.nproc_per_node
-    if said is None and not isinstance(launch, Missing):
+    ranks = wish.nproc_per_node
+    if ranks is None and not isinstance(launch, Missing):
         started = launch.local_world_size if launch.local_world_size > 1 else None
-        said = launch.nproc_per_node or started
-    if said is not None:
-        return said
+        ranks = launch.nproc_per_node or started
+    if ranks is not None:
+        return ranks
     if backend == "nccl":
         count = job_gpus(node.facts)
         return 0 if isinstance(count, Missing) else count

@@ -39,11 +39,11 @@ def as_is_and_advised(snapshot: Snapshot) -> Fact[AsIsAndAdvised]:
     if subjects == {"Gloo"} and settled.decision.gloo.network is not None:
         advised = settled.decision.gloo.network.places
         return AsIsAndAdvised(settled.changes, "Gloo", gloo_places(snapshot), advised)
-    as_is = _of_nccl(snapshot)
+    as_is = _nccl_places(snapshot)
     advised = settled.decision.proposals[0].places if "sockets" in subjects else as_is
     return AsIsAndAdvised(settled.changes, "NCCL", as_is, advised)
 
 
-def _of_nccl(snapshot: Snapshot) -> Places:
+def _nccl_places(snapshot: Snapshot) -> Places:
     chosen = {node.host: chosen_interface(node.facts) for node in snapshot.nodes}
     return {host: place for host, place in chosen.items() if not isinstance(place, Missing)}

@@ -27,7 +27,7 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
     if _set(comparison.advised.changes) != settled.changes or _set(comparison.as_is.changes):
         return settled.parts, ("the comparison was made with other settings than these, so it is no proof",)
     tried = [part for part in settled.parts if _is_used(snapshot, settled, part, comparison)]
-    kept = [part for part in settled.parts if part not in tried]
+    not_tried = [part for part in settled.parts if part not in tried]
     if not tried or comparison.verdict == "not measured":
         return settled.parts, ()
     effect = _effect(comparison)
@@ -46,10 +46,10 @@ def with_effect(snapshot: Snapshot, settled: Settled) -> tuple[tuple[Part, ...],
     if comparison.verdict in {"no effect", "slower"}:
         needed = [part for part in tried if _needs_more_than_was_tried(snapshot, part, comparison)]
         if needed:
-            return tuple(part for part in settled.parts if part in (*kept, *needed)), _notes(
+            return tuple(part for part in settled.parts if part in (*not_tried, *needed)), _notes(
                 tried, needed, effect
             )
-    return tuple(kept), (f"{words} was withheld: {effect}",)
+    return tuple(not_tried), (f"{words} was withheld: {effect}",)
 
 
 def _needs_more_than_was_tried(snapshot: Snapshot, part: Part, comparison: Comparison) -> bool:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ncclcheck.advice.gloo import GlooAdvice, advise_gloo
-from ncclcheck.advice.network import advise_network, common_network
+from ncclcheck.advice.leftover_settings import advise_network, common_network
 from ncclcheck.advice.networks import Network, find_networks
 from ncclcheck.advice.rdma.gids import advise_gids
 from ncclcheck.advice.rdma.ports import advise_ports

@@ -82,13 +82,13 @@ def find_networks(snapshot: Snapshot, reach: Reach) -> tuple[Network, ...]:
     for places in _by_reach(snapshot, reach):
         if not any(_is_partly(places, network.places) for network in unmixed):
             find(places)
-    kept = [
+    usable = [
         network
         for network in found.values()
         if not unmixed or network.failure is not None or not _joins_parallel(snapshot, network)
     ]
     # sorted() is stable: a name that all nodes share, in the kernel's order on the first node, wins a tie
-    return tuple(sorted(kept, key=lambda network: (network.failure is not None, network.rank)))
+    return tuple(sorted(usable, key=lambda network: (network.failure is not None, network.rank)))
 
 
 def _joins_parallel(snapshot: Snapshot, network: Network) -> bool:
@@ -167,8 +167,8 @@ def _by_name(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
 
 
 def _by_subnet(snapshot: Snapshot) -> Iterator[dict[str, tuple[str, str]]]:
-    for _, own in _candidates(snapshot.nodes[0].facts):
-        subnet = _subnet(snapshot.nodes[0].facts, own)
+    for _, candidate in _candidates(snapshot.nodes[0].facts):
+        subnet = _subnet(snapshot.nodes[0].facts, candidate)
         places = {
             node.host: pair
             for node in snapshot.nodes

@@ -60,8 +60,8 @@ def settle(snapshot: Snapshot) -> Settled:
             text = in_words(proposal.env_by_host)
             notes.append(f"NCCL: {proposal.why}. {text} was withheld: {proven.detail}")
         else:
-            proof, said = proven
-            evidence = f"{proposal.evidence}; {said}"
+            proof, proof_text = proven
+            evidence = f"{proposal.evidence}; {proof_text}"
             purpose = proposal.purpose
             parts.append(Part("sockets", proposal.env_by_host, proposal.why, proof, evidence, purpose))
     parts += [
@@ -116,26 +116,26 @@ def _asked(snapshot: Snapshot, proposal: Proposal) -> Fact[tuple[Proof, str]]:
             unasked.append(node.host)
         elif not _is_as_intended(answer, proposal.places[node.host]):
             chose = answer.interface or answer.address or f"nothing ({answer.message})"
-            wanted = proposal.places[node.host][0]
-            detail = f"NCCL {answer.version} of {node.host}, asked with it, chose {chose} instead of {wanted}"
+            proposed_place = proposal.places[node.host][0]
+            detail = f"NCCL {answer.version} of {node.host}, asked with it, chose {chose} instead of {proposed_place}"
             return Missing("error", detail)
         else:
             asked.append(node.host)
             versions.add(answer.version)
     names = "/".join(dict.fromkeys(interface for interface, _ in proposal.places.values()))
-    said = f"NCCL {', '.join(sorted(versions))}, asked with it on {len(asked)} nodes, chose {names}"
+    proof_text = f"NCCL {', '.join(sorted(versions))}, asked with it on {len(asked)} nodes, chose {names}"
     if not unasked:
-        return "asked", said
+        return "asked", proof_text
     rest = (
         f"not asked on {listed(unasked, 4)}, which have no libnccl: {names} there is our model's prediction"
     )
-    return "rule", f"{said}; {rest}" if asked else rest
+    return "rule", f"{proof_text}; {rest}" if asked else rest
 
 
 def _answer(snapshot: Snapshot, node: Node, proposal: Proposal) -> Fact[NcclAnswer]:
-    wanted = proposal.env_by_host[node.host]
+    proposed_env = proposal.env_by_host[node.host]
     for confirmation in snapshot.confirmations:
-        if confirmation.host == node.host and confirmation.env == wanted:
+        if confirmation.host == node.host and confirmation.env == proposed_env:
             return confirmation.answer
     return Missing("absent", "it was not asked")
 

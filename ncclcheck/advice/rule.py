@@ -56,5 +56,11 @@ def value_of(facts: NodeFacts, name: str, changes: Mapping[str, str | None]) -> 
 def used_ports(facts: NodeFacts, prediction: Prediction) -> tuple[RdmaPort, ...]:
     """Return the ports of a prediction."""
     rdma = facts.rdma
-    own = {} if isinstance(rdma, Missing) else {(port.device, port.port): port for port in rdma.ports}
-    return tuple(own[hca.device, hca.port] for hca in prediction.hcas if (hca.device, hca.port) in own)
+    port_by_name = (
+        {} if isinstance(rdma, Missing) else {(port.device, port.port): port for port in rdma.ports}
+    )
+    return tuple(
+        port_by_name[hca.device, hca.port]
+        for hca in prediction.hcas
+        if (hca.device, hca.port) in port_by_name
+    )

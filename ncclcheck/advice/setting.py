@@ -38,13 +38,13 @@ def smallest_change(
     for changes, network in taken_away:
         if network.failure is None and is_as_good(network, networks[0]):
             return changes, network.places
-    for wanted in networks:
+    for target in networks:
         for changes, network in taken_away:
-            if network.places == wanted.places:
+            if network.places == target.places:
                 return changes, network.places
-        for changes in _named(snapshot, wanted):
-            if choices_under(snapshot, changes) == wanted.places:
-                return changes, wanted.places
+        for changes in _named(snapshot, target):
+            if choices_under(snapshot, changes) == target.places:
+                return changes, target.places
     return None
 
 

@@ -92,9 +92,9 @@ def stray_devices(networks: Sequence[Network], choices: Mapping[str, Prediction]
     )
 
 
-def _proposal(snapshot: Snapshot, reach: Reach, wanted: Sequence[Network], why: str) -> Proposal | str:
+def _proposal(snapshot: Snapshot, reach: Reach, targets: Sequence[Network], why: str) -> Proposal | str:
     """Return the smallest change that leads to one of the wanted networks, the first first; else why there is none."""
-    change = smallest_change(snapshot, reach, wanted)
+    change = smallest_change(snapshot, reach, targets)
     if change is None:
         for node in snapshot.nodes:
             if isinstance(foreseen := predict(node.facts), Missing):
@@ -103,7 +103,7 @@ def _proposal(snapshot: Snapshot, reach: Reach, wanted: Sequence[Network], why: 
                     "nothing is advised"
                 )
         return (
-            f"NCCL: {why}. {wanted[0].name} is reachable, but no variable makes NCCL use it on every node: "
+            f"NCCL: {why}. {targets[0].name} is reachable, but no variable makes NCCL use it on every node: "
             "see its config files and NCCL_COMM_ID"
         )
     env_by_host, places = change
@@ -126,9 +126,9 @@ def _why_kept(current: Network, usable: Sequence[Network]) -> str:
             for network in others
             if not network.rank.is_virtual and network.link_mbps > current.link_mbps > 0
         ]
-        told = f" ({figure(by_link[0])}; {figure(current)})" if by_link else ""
-        untold = ". Whether another network is faster was not measured" if others else ""
-        return f"{reachable}: nothing to set{told}{untold}"
+        figures = f" ({figure(by_link[0])}; {figure(current)})" if by_link else ""
+        untested = ". Whether another network is faster was not measured" if others else ""
+        return f"{reachable}: nothing to set{figures}{untested}"
     if not others:
         return f"{reachable}: nothing to set ({figure(current)})"
     compared = "; ".join(figure(network) for network in others[:MOST_NAMED])

@@ -30,8 +30,8 @@ def with_trials(advice: Advice, snapshot: Snapshot) -> Advice:
         f"({bench.world_size} ranks on {bench.nodes} nodes, {bench.backend}, the collectives alone)"
     )
     settings = [Setting(name, value, (), why, "measured", evidence) for name, value in winner.arm.items()]
-    kept = [setting for setting in advice.env if setting.name not in winner.arm]
-    return replace(advice, env=(*kept, *settings), notes=(*advice.notes, *_class_notes(winner)))
+    untouched = [setting for setting in advice.env if setting.name not in winner.arm]
+    return replace(advice, env=(*untouched, *settings), notes=(*advice.notes, *_class_notes(winner)))
 
 
 def _ratios(effects: Sequence[SizeEffect]) -> str:

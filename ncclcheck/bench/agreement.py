@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ncclcheck.bench.gathering import all_gather
 from ncclcheck.bench.gpu.device import Device
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 
 
 class BatchReport(Struct, frozen=True):
@@ -42,16 +42,22 @@ def barrier(device: Device, progress: ProgressPage) -> None:
     progress.leave(measured=False)
 
 
-def exchange(own: BatchReport, device: Device, progress: ProgressPage) -> list[BatchReport]:
+def exchange(own_report: BatchReport, device: Device, progress: ProgressPage) -> list[BatchReport]:
     """Return the reports of all ranks, by rank; all ranks must give the same number of durations."""
     import torch
     import torch.distributed as dist
 
     world_size = dist.get_world_size()
-    numbers = [own.now_s, own.stalled_us, own.waited_us, own.wrong]
-    numbers += [own.iteration, own.offset, own.got, own.expected, own.lead_in_us]
-    numbers += [own.clock_mhz, own.launch_bound]
-    sent = torch.tensor(numbers + own.durations_us, dtype=torch.float64, device=device.torch_device)
+    numbers = [own_report.now_s, own_report.stalled_us, own_report.waited_us, own_report.wrong]
+    numbers += [
+        own_report.iteration,
+        own_report.offset,
+        own_report.got,
+        own_report.expected,
+        own_report.lead_in_us,
+    ]
+    numbers += [own_report.clock_mhz, own_report.launch_bound]
+    sent = torch.tensor(numbers + own_report.durations_us, dtype=torch.float64, device=device.torch_device)
     received = torch.empty(world_size * sent.numel(), dtype=torch.float64, device=device.torch_device)
     progress.enter()
     all_gather(sent, received)

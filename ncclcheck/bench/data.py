@@ -126,8 +126,8 @@ def shift_of(iteration: int) -> int:
 
 def fill(buffer: Tensor, content: Content, tables: Tables, iteration: int) -> None:
     """Fill `buffer` (one dimension) with the content of `iteration`."""
-    for _, there, wanted in _blocks(buffer, content, tables, iteration, buffer.numel()):
-        there.copy_(wanted)
+    for _, target, expected in _blocks(buffer, content, tables, iteration, buffer.numel()):
+        target.copy_(expected)
 
 
 def difference(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.measure.busbw import Sizing
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.mesh.mesh_plan import mesh_sizings, mix_sizing
-from ncclcheck.measure.plan import memory_bytes
+from ncclcheck.measure.rank_memory import memory_bytes
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.units import format_size
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from ncclcheck.bench.gpu.device import Device
-    from ncclcheck.bench.progress import ProgressPage
+    from ncclcheck.bench.progress_page import ProgressPage
 
 DOCUMENT_BYTES = 1024  # of each rank, whatever it says: all ranks must gather the same number of bytes
 
@@ -23,7 +23,9 @@ def all_gather(send: Tensor, recv: Tensor) -> None:
     gather_into(dist)(recv, send)
 
 
-def gather_documents(own: bytes, world_size: int, device: Device, progress: ProgressPage) -> Sequence[bytes]:
+def gather_documents(
+    document: bytes, world_size: int, device: Device, progress: ProgressPage
+) -> Sequence[bytes]:
     """Return every rank's document, by rank; b"" where one is longer than `DOCUMENT_BYTES`. None holds a zero byte.
 
     The device is waited for before the documents are read: a read would wait for it, too, but could not say meanwhile
@@ -31,7 +33,7 @@ def gather_documents(own: bytes, world_size: int, device: Device, progress: Prog
     """
     import torch
 
-    padded = (own if len(own) <= DOCUMENT_BYTES else b"").ljust(DOCUMENT_BYTES, b"\0")
+    padded = (document if len(document) <= DOCUMENT_BYTES else b"").ljust(DOCUMENT_BYTES, b"\0")
     sent = torch.frombuffer(bytearray(padded), dtype=torch.uint8).to(device.torch_device)
     received = torch.empty(world_size * DOCUMENT_BYTES, dtype=torch.uint8, device=device.torch_device)
     all_gather(sent, received)

@@ -22,7 +22,7 @@ LIMIT_BYTES = 16 << 20  # what NCCL says at its start is below 1 MiB; each enque
 _TAIL_BYTES, _WARNINGS = 1 << 16, 3
 _CHUNK_BYTES = 1 << 20
 _READ_BYTES = 32 << 20  # of all logs of a node: reading them must not keep node 0 waiting
-# INIT BOOTSTRAP ENV are NCCL's own choice; NET tells devices and GPUDirect, GRAPH the channels, TUNING algorithm and
+# INIT BOOTSTRAP ENV are NCCL's own choice; NET lists devices and GPUDirect, GRAPH the channels, TUNING algorithm and
 # protocol. COLL, P2P and PROXY, which write many lines within each call, are left out even where the job has them:
 # they would be measured too. TUNING's line is written while calls are enqueued, before the clock of the GPU starts.
 _SUBSYSTEMS = "INIT,BOOTSTRAP,ENV,NET,GRAPH,TUNING"
@@ -88,10 +88,10 @@ class NcclLog:
 
 def with_log(environment: Mapping[str, str], log: NcclLog) -> dict[str, str]:
     """Return the worker's environment with its log. NCCL_DEBUG=TRACE stays: it includes INFO."""
-    own = log.environment()
+    variables = log.environment()
     if environment.get("NCCL_DEBUG", "").strip().upper() == "TRACE":
-        del own["NCCL_DEBUG"]
-    return {**environment, **own}
+        del variables["NCCL_DEBUG"]
+    return {**environment, **variables}
 
 
 def read_logs(logs: Sequence[NcclLog], host: str) -> Fact[tuple[Process, ...]]:

@@ -21,12 +21,12 @@ from ncclcheck.bench.footprint import ELEMENT_BYTES, plan_sizings
 from ncclcheck.bench.gpu.device import Device
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
 from ncclcheck.bench.point_result import Batch, PointOf, precision_samples_us, result_of, times_us
-from ncclcheck.bench.progress import Phase, ProgressPage
+from ncclcheck.bench.progress_page import Phase, ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.busbw import NOTHING, Sizing
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext
 from ncclcheck.measure.mesh.mesh_plan import mix_sizing
-from ncclcheck.measure.plan import pool_buffers, storage
+from ncclcheck.measure.rank_memory import pool_buffers, storage
 from ncclcheck.measure.statistics import decide
 from ncclcheck.model.bench import Op, Point
 from ncclcheck.model.fact import Fact, Missing
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _UNLIMITED = 1 << 30
-_BUFFERS = 4  # of the largest sizes, where the GPU has room: a batch of one call tells little of a loop
+_BUFFERS = 4  # of the largest sizes, where the GPU has room: a batch of one call says little about a loop
 _FREE_SHARE = 0.5  # of the free memory of a GPU: NCCL allocates its own buffers later
 _REFUSALS = ("support", "invalid scalar type", "unconvertible", "not implemented")
 
@@ -162,8 +162,8 @@ def _measure(rank: BenchRank, setup: PointSetup, began_s: float, share_s: float)
         typical_us = fmean(times_us(batches[-1].reports))
         now_s = rank_0_clock_s(batches[-1].reports)
         samples_us = precision_samples_us(batches)
-        wanted = None if plan.iters is None else len(samples_us) + plan.iters - iteration
-        decision = decide(samples_us, iters=wanted, spent_s=now_s - began_s, share_s=share_s)
+        iters_left = None if plan.iters is None else len(samples_us) + plan.iters - iteration
+        decision = decide(samples_us, iters=iters_left, spent_s=now_s - began_s, share_s=share_s)
         if not decision.go_on:
             point_of = PointOf(rank.task, setup.collective, setup.sizing, first_us)
             return result_of(point_of, batches, decision.unstable), now_s
@@ -264,7 +264,7 @@ def own_report(
     idle: Idle = NOT_IDLE,
     wrong: Sequence[tuple[int, Difference]] = (),
 ) -> BatchReport:
-    """Return what this rank tells the others: the first duration is that of the lead-in."""
+    """Return what this rank sends to the others: the first duration is that of the lead-in."""
     iteration, first = wrong[0] if wrong else (0, Difference(0, 0, 0.0, 0.0))
     conditions = rank.device.conditions()
     return BatchReport(
@@ -298,11 +298,11 @@ def set_up(rank: BenchRank, collective: Collective, size_bytes: int, number: int
     buffers = pool_buffers(sizing, element_bytes, rank.device.pool_bytes, rank.buffers)
     recv = cut(rank.recv, sizing.recv_count, buffers)
     send = recv if collective.in_place else cut(rank.send, sizing.send_count, buffers)
-    own = RankContext(task.rank, task.world_size)
-    slots = [Slot(*pair, collective.bind(dist, own, *pair)) for pair in zip(send, recv, strict=True)]
+    context = RankContext(task.rank, task.world_size)
+    slots = [Slot(*pair, collective.bind(dist, context, *pair)) for pair in zip(send, recv, strict=True)]
     lead_in = slots.pop() if collective.pipelines and len(slots) > 1 else None
     return PointSetup(
-        collective, own, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number
+        collective, context, Tables(task.world_size, task.plan.dtype), sizing, slots, lead_in, number
     )
 
 

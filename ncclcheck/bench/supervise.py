@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 import ncclcheck
 from ncclcheck import timeouts
-from ncclcheck.bench.last_words import last_words, reason
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.bench.nccl_log import NcclLog, read_logs, with_log
-from ncclcheck.bench.progress import new_page, read_page
+from ncclcheck.bench.progress_page import new_page, read_page
+from ncclcheck.bench.stderr_cause import last_words, reason
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.tcp_connections import unanswered_peers
-from ncclcheck.bench.watch import RankState
 from ncclcheck.model.bench import BenchPlan, Isolation, Point
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench
 from ncclcheck.model.benchmarks.soak import SoakBlock

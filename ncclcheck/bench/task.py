@@ -1,4 +1,4 @@
-"""What one worker process is told: a single JSON document on its standard input."""
+"""The task of one worker process: a single JSON document on its standard input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.model.bench import BenchPlan
 
-NO_TORCH = "torch cannot be imported"  # how the error of a worker begins that came no further
+NO_TORCH = "torch cannot be imported"  # the start of a worker's error message
 
 
 class WorkerTask(Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,12 +22,12 @@ def unanswered_peers(pid: int) -> tuple[str, ...]:
     retransmissions of the oldest unacknowledged segment, and is 0 again as soon as something is acknowledged. A peer
     that is merely slow or stopped acknowledges.
     """
-    own = _socket_inodes(pid)
+    inodes = _socket_inodes(pid)
     found: dict[str, None] = {}
     for name in ("tcp", "tcp6"):
         for peer, state, retransmits, inode in _connections(Path(f"/proc/{pid}/net/{name}")):
             least = _LEAST_REPEATED_CALLS if state == _SYN_SENT else _LEAST_RETRANSMITS
-            if inode in own and retransmits >= least:
+            if inode in inodes and retransmits >= least:
                 found[_address(peer)] = None
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""`python -m ncclcheck.bench.worker`: one rank of a benchmark, told what to do by one JSON document on stdin.
+"""`python -m ncclcheck.bench.worker`: one rank of a benchmark, with its task as one JSON document on stdin.
 
 Rank 0 writes each finished point as one line of JSON to standard output. What libraries print goes to standard error.
 """
@@ -20,9 +20,9 @@ from pathlib import Path
 from ncclcheck.bench.gpu.device import Device, open_device
 from ncclcheck.bench.gpu.device_id import device_id
 from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
-from ncclcheck.bench.isolation import isolate
+from ncclcheck.bench.parts_alone import isolate
 from ncclcheck.bench.point import BenchRank, measure_all, prepare, with_agreed_buffers
-from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.progress_page import ErrorKind, ProgressPage
 from ncclcheck.bench.soak.soak_rank import run_soak
 from ncclcheck.bench.task import NO_TORCH, WorkerTask
 from ncclcheck.bench.turns import take_turns
@@ -162,9 +162,9 @@ def _leave_together(progress: ProgressPage) -> None:
 def _kind(error: Exception, progress: ProgressPage) -> ErrorKind:
     """Return whether a peer or the network may be at fault (an error of a collective call), or this rank itself."""
     text = str(error).lower()
-    own = isinstance(error, MemoryError) or any(words in text for words in _OWN)
-    own = own or is_own_bug(error)
-    return "communication" if progress.inside and not own else "own"
+    is_own = isinstance(error, MemoryError) or any(words in text for words in _OWN)
+    is_own = is_own or is_own_bug(error)
+    return "communication" if progress.inside and not is_own else "own"
 
 
 def _die_with(agent_pid: int | None) -> None:

@@ -83,7 +83,9 @@ def _choice(facts: NodeFacts) -> Fact[tuple[Interface, str]]:
 def owner_of(interfaces: tuple[Interface, ...], address: str, name: str) -> Interface | None:
     """Return the interface with that address (the named one, where several have it), else the one of that name."""
     owners = [
-        interface for interface in interfaces if any(own.address == address for own in interface.addresses)
+        interface
+        for interface in interfaces
+        if any(candidate.address == address for candidate in interface.addresses)
     ]
     by_name = [interface for interface in interfaces if interface.name == name]
     both = [interface for interface in owners if interface.name == name]

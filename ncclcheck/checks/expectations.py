@@ -59,7 +59,7 @@ Reader: TypeAlias = Callable[[Node, Expectation], Iterable[Seen]]
 
 
 class Unmet(Struct, frozen=True):
-    """A demand that is not met, as it is told."""
+    """An unmet demand, in the words of its finding."""
 
     what: str
     observed: str
@@ -84,7 +84,7 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
         yield NotApplicable("no policy (--expect) requires anything of this kind")
         return
     for node in snapshot.nodes:
-        demands, untold = demands_on(node, snapshot.expected)
+        demands, unknown = demands_on(node, snapshot.expected)
         for demand in demands:
             reader = reader_of(readers, demand.key)
             for seen in () if reader is None else reader(node, demand):
@@ -93,7 +93,7 @@ def unexpected(snapshot: Snapshot, readers: Mapping[str, Reader], fix: str) -> I
                     yield NotKnown(f"{demand.key} ({demand.source}): {seen.what}: {answer}", (node.host,))
                 elif answer is not None:
                     unmet.setdefault(answer, []).append(node.host)
-        for profile, why in untold:
+        for profile, why in unknown:
             yield NotKnown(
                 f"whether the profile {profile.name} ({profile.source}) holds: {why}", (node.host,)
             )
@@ -117,20 +117,20 @@ def demands_on(
     demands = {
         expectation.key: expectation for expectation in expected.expectations if not expectation.profile
     }
-    untold = []
+    unknown = []
     for profile in expected.profiles:
-        own = {
+        host_demands = {
             expectation.key: expectation
             for expectation in expected.expectations
             if expectation.profile == profile.name
         }
         holds = _holds(profile, node)
         if isinstance(holds, Missing):
-            untold.append((profile, holds))
-            demands = {key: demand for key, demand in demands.items() if key not in own}
+            unknown.append((profile, holds))
+            demands = {key: demand for key, demand in demands.items() if key not in host_demands}
         elif holds:
-            demands |= own
-    return tuple(demands.values()), tuple(untold)
+            demands |= host_demands
+    return tuple(demands.values()), tuple(unknown)
 
 
 def _holds(profile: Profile, node: Node) -> Fact[bool]:
@@ -143,9 +143,9 @@ def _holds(profile: Profile, node: Node) -> Fact[bool]:
     if isinstance(gpus, Missing):
         return gpus
     models = [gpu.name for gpu in gpus]
-    untold = [model for model in models if isinstance(model, Missing)]
-    if untold:
-        return untold[0]
+    unknown = [model for model in models if isinstance(model, Missing)]
+    if unknown:
+        return unknown[0]
     return any(isinstance(model, str) and _fits(model, profile.gpu_models) for model in models)
 
 
@@ -187,19 +187,19 @@ def _compared(seen: Seen, expectation: Expectation) -> Unmet | Missing | None:
     )
 
 
-def _shown(value: Value, wanted: Wanted) -> str:
+def _shown(value: Value, expected: Wanted) -> str:
     if isinstance(value, Nothing):
         return f"none ({value.why})"
     if isinstance(value, str):
         return value or "empty"
-    return str(Number(value, wanted.unit if isinstance(wanted, Number) else ""))
+    return str(Number(value, expected.unit if isinstance(expected, Number) else ""))
 
 
-def is_met(wanted: Wanted, value: Value) -> bool:
+def is_met(expected: Wanted, value: Value) -> bool:
     """Is the value as demanded?"""
     if isinstance(value, Nothing):
         return False
-    match wanted:
+    match expected:
         case Number(value=least, at_least=at_least):
             if value is None or least is None or isinstance(value, str):
                 return value is None and (least is None or at_least)

@@ -53,20 +53,20 @@ def values(gpus: Sequence[GpuOn], field: str) -> tuple[list[tuple[GpuOn, Any]], 
     """
     read_of = attrgetter(field)
     read = [(gpu, read_of(gpu.gpu.state)) for gpu in gpus]
-    return told(read), untold(read, field.replace("_", " "))
+    return known_values(read), unknown_values(read, field.replace("_", " "))
 
 
-def told(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
+def known_values(read: Iterable[tuple[GpuOn, Any]]) -> list[tuple[GpuOn, Any]]:
     """Return the values that are known."""
     return [(on, value) for on, value in read if not isinstance(value, Missing)]
 
 
-def untold(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
+def unknown_values(read: Iterable[tuple[GpuOn, Any]], what: str) -> list[NotKnown]:
     """Return what is not known of `what`; "unsupported" counts only if another GPU of the same model reports it."""
     unique = list(read)
     if not (unknown := [(on, value) for on, value in unique if isinstance(value, Missing)]):
         return []
-    telling = {_model(on.gpu) for on, _ in told(unique)}
+    telling = {_model(on.gpu) for on, _ in known_values(unique)}
     missing: dict[tuple[str, str], list[str]] = {}
     for on, value in unknown:
         if value.missing != "unsupported" or _model(on.gpu) in telling:
@@ -98,7 +98,7 @@ def by_text(found: Iterable[tuple[str, str]]) -> list[tuple[str, tuple[str, ...]
 
 
 def closing(snapshot: Snapshot, judged: bool, question: str) -> Iterator[Answer]:
-    """How a check about GPUs ends: nodes that told nothing, and that no GPU has what was asked for."""
+    """How a check about GPUs ends: nodes without data, or no GPU that has the feature."""
     without = no_driver(snapshot)
     for known in unread(snapshot, "gpus"):
         if judged or not set(known.hosts) <= set(without):

@@ -45,7 +45,7 @@ def job_size(snapshot: Snapshot) -> int:
 
 
 def not_reported(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """Yield the reasons why not every node can be judged: nodes that did not report, or nodes that never met."""
+    """Yield the reasons why not every node can be judged: nodes that did not report, or nodes that never joined."""
     if snapshot.silent:
         yield NotKnown("did not report", tuple(silent.host for silent in snapshot.silent))
     elif snapshot.viewpoint == "one-node" and job_size(snapshot) > 1:

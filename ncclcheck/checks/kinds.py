@@ -1,7 +1,7 @@
 """Nodes of one kind: thousands of equal nodes are judged as one.
 
 A check may say which sections it reads (`alike`). It first judges one node of each kind: nodes are of one kind if these
-sections are equal but for serial numbers, GUIDs, LIDs and what tells the hosts of a subnet apart. Where it has nothing
+sections are equal but for serial numbers, GUIDs, LIDs and the addresses of hosts in a subnet. Where it has nothing
 to say of these nodes, it has nothing to say of any; else it judges all of them, or, if what it says is `by_node` or
 only what is not known of some nodes, the nodes of the kinds that it named. That holds for checks whose answer is empty
 or not whatever the number of nodes of a kind.
@@ -47,13 +47,13 @@ def one_of_each_kind(snapshot: Snapshot, sections: tuple[str, ...]) -> Snapshot:
 def without_silent_kinds(snapshot: Snapshot, sections: tuple[str, ...], hosts: Set[str]) -> Snapshot:
     """Return the snapshot with all nodes of the kinds of `hosts`, and the first node of each other kind."""
     kinds = _kinds_of_nodes(snapshot, sections)
-    told = {kind for kind, node in zip(kinds, snapshot.nodes, strict=True) if node.host in hosts}
-    kept, seen = [], set()
+    named_kinds = {kind for kind, node in zip(kinds, snapshot.nodes, strict=True) if node.host in hosts}
+    nodes, seen = [], set()
     for kind, node in zip(kinds, snapshot.nodes, strict=True):
-        if kind in told or kind not in seen:
+        if kind in named_kinds or kind not in seen:
             seen.add(kind)
-            kept.append(node)
-    return replace(snapshot, nodes=tuple(kept))
+            nodes.append(node)
+    return replace(snapshot, nodes=tuple(nodes))
 
 
 def _kinds_of_nodes(snapshot: Snapshot, sections: tuple[str, ...]) -> list[tuple[int, ...]]:
@@ -127,8 +127,10 @@ def _nccl(nccl: NcclChoice, _: NodeFacts) -> Hashable:
 
 def _interfaces(interfaces: tuple[Interface, ...], facts: NodeFacts) -> Hashable:
     values = "" if isinstance(facts.environment, Missing) else _values(SameObject(facts.environment))
-    own = [address.address.partition("%")[0] for interface in interfaces for address in interface.addresses]
-    is_named = any(address in values for address in own)
+    addresses = [
+        address.address.partition("%")[0] for interface in interfaces for address in interface.addresses
+    ]
+    is_named = any(address in values for address in addresses)
     return (
         id(interfaces) if is_named else tuple([_interface(SameObject(interface)) for interface in interfaces])
     )

@@ -74,15 +74,15 @@ class _Places(Struct, frozen=True):
 
 
 def _places(rdma: Rdma, environment: Mapping[str, str], version: str) -> _Places:
-    wanted = [] if _is_switched_off(environment, version) else _kept(rdma, environment, version)
+    selected = [] if _is_switched_off(environment, version) else _selected(rdma, environment, version)
     return _Places(
-        tuple(wanted),
-        tuple(place for place in wanted if _is_active(rdma.ports[place], rdma)),
+        tuple(selected),
+        tuple(place for place in selected if _is_active(rdma.ports[place], rdma)),
         tuple(place for place, port in enumerate(rdma.ports) if not is_verbs(port)),
     )
 
 
-def _kept(rdma: Rdma, environment: Mapping[str, str], version: str) -> list[int]:
+def _selected(rdma: Rdma, environment: Mapping[str, str], version: str) -> list[int]:
     """Return the ports that NCCL_IB_HCA keeps."""
     pattern = hca.parse(environment.get("NCCL_IB_HCA"), version)
     return [

@@ -31,12 +31,12 @@ _CHECK_ATTRIBUTE = "__ncclcheck_check__"
 class Check(Struct, frozen=True):
     """One check. `needs` names sections of NodeFacts: where one is Missing the check cannot pass.
 
-    `nodes` is the smallest job the question makes sense for; `met` says that it needs nodes that met each other.
+    `nodes` is the smallest job the question makes sense for; `joined` says that it needs nodes of one run.
     `subject` is what it judges: nodes and their network, the logs of a job, or the job that runs.
     A slug is used once for each.
     `image`: it can judge a container image too, before there is a node; "only": it judges nothing else.
     `not_in_image` says why it cannot. `demands` are the keys or sections of a policy that it judges.
-    `alike`: all sections that it reads, if one node of each kind tells whether there is anything to say (`kinds`).
+    `alike`: all sections that it reads, if one node of each kind shows whether there is a finding (`kinds`).
     `by_node`: and if what it says names and counts only the nodes of the kinds that it has something to say of.
     """
 
@@ -45,7 +45,7 @@ class Check(Struct, frozen=True):
     title: str
     needs: tuple[str, ...]
     nodes: int
-    met: bool
+    joined: bool
     manual: str
     body: Body
     subject: Subject = "nodes"
@@ -76,7 +76,7 @@ def check(
     *,
     needs: Sequence[str] = (),
     nodes: int = 1,
-    met: bool = False,
+    joined: bool = False,
     subject: Subject = "nodes",
     image: OfImages = False,
     not_in_image: str = NEEDS_NODES,
@@ -94,7 +94,7 @@ def check(
             title,
             tuple(needs),
             nodes,
-            met,
+            joined,
             manual,
             body,
             subject,
@@ -194,7 +194,7 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
         return "not_applicable", OF_IMAGES, ()
     if 0 < (size := job_size(snapshot)) < definition.nodes:
         return "not_applicable", f"needs {definition.nodes} nodes, this job has {size}", ()
-    if definition.met and snapshot.viewpoint == "one-node":
+    if definition.joined and snapshot.viewpoint == "one-node":
         return "unknown", snapshot.lost_run or "the nodes did not meet", ()
     try:
         answers = _answers(definition, snapshot)
@@ -226,12 +226,12 @@ def _answer(definition: Check, snapshot: Snapshot) -> tuple[Outcome, str, tuple[
 def _answers(definition: Check, snapshot: Snapshot) -> list[Answer]:
     if not definition.alike:
         return list(definition.body(snapshot))
-    said = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
-    if all(isinstance(answer, NotKnown) for answer in said) and said == list(not_reported(snapshot)):
-        return said  # nothing of any node that reported
-    is_by_node = definition.by_node and not any(isinstance(answer, NotApplicable) for answer in said)
-    if is_by_node or all(isinstance(answer, NotKnown) and answer.hosts for answer in said):
-        snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(said))
+    answers = list(definition.body(one_of_each_kind(snapshot, definition.alike)))
+    if all(isinstance(answer, NotKnown) for answer in answers) and answers == list(not_reported(snapshot)):
+        return answers  # nothing of any node that reported
+    is_by_node = definition.by_node and not any(isinstance(answer, NotApplicable) for answer in answers)
+    if is_by_node or all(isinstance(answer, NotKnown) and answer.hosts for answer in answers):
+        snapshot = without_silent_kinds(snapshot, definition.alike, _hosts_in(answers))
     return list(definition.body(snapshot))
 
 
@@ -258,7 +258,7 @@ def _missing_sections(definition: Check, snapshot: Snapshot) -> list[NotKnown]:
 
 
 def _demoted(run: CheckRun, why: str) -> CheckRun:
-    """Its errors are warnings; where findings were demoted for a reason, the reason is told."""
+    """Its errors are warnings; where findings were demoted for a reason, the reason is reported."""
     if why and any(finding.severity == "error" for finding in run.findings):
         run = replace(run, reason="; ".join(text for text in (why, run.reason) if text))
     findings = tuple(

@@ -30,11 +30,11 @@ def in_force(selection: Selection, snapshot: Snapshot) -> Selection:
         ignore=_joined(selection.ignore, _names(rules, "ignore")),
         demote=_joined(selection.demote, _names(rules, "demote")),
         require=_joined(selection.require, _names(rules, "require"), demanded),
-        why={**selection.why, **{rule.check: told(rule) for rule in rules if rule.kind != "require"}},
+        why={**selection.why, **{rule.check: rule_text(rule) for rule in rules if rule.kind != "require"}},
     )
 
 
-def told(rule: PolicyRule) -> str:
+def rule_text(rule: PolicyRule) -> str:
     """`ignored by site.toml, line 4 until 2026-12-31: known board`."""
     verb = {"ignore": "ignored", "demote": "demoted to a warning", "require": "required"}[rule.kind]
     until = f" until {rule.until}" if rule.until else ""

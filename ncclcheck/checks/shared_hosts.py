@@ -1,4 +1,4 @@
-"""Nodes that share a host name, told apart in a sentence by address and node rank."""
+"""Nodes that share a host name, distinguished in a sentence by address and node rank."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def places(snapshot: Snapshot) -> dict[str, Place]:
     }
 
 
-def who(snapshot: Snapshot, host: str) -> str:
+def host_text(snapshot: Snapshot, host: str) -> str:
     """Return the host for a sentence, with its address and node rank where its name does not tell which node it is."""
     place = places(snapshot).get(host)
     return host if place is None else f"{host} ({place.shown_address}, node rank {place.node_rank})"

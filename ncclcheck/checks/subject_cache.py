@@ -17,7 +17,7 @@ def once_per_subject(
 ) -> Callable[Concatenate[S, P], T]:
     """Remember what a pure function returned for the latest subjects; its further arguments must be hashable.
 
-    Subjects are told apart by identity: to compare or hash the facts of thousands of nodes costs more than a check.
+    Subjects are distinguished by identity: to compare or hash the facts of thousands of nodes costs more than a check.
     """
     latest: dict[int, tuple[S, dict[Hashable, T]]] = {}
 

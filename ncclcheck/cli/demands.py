@@ -30,24 +30,26 @@ _MOST_PERCENT = 90.0
 
 
 def bench_demands(
-    given: Mapping[str, Any], request: BenchRequest, floors: Iterable[Floor] = ()
+    option_values: Mapping[str, Any], request: BenchRequest, floors: Iterable[Floor] = ()
 ) -> BenchDemands:
     """Return what the command line and the policy's `floors` demand. Raises UsageError.
 
     A rule of the command line that no point of this run could match is refused; with --from the run is over, and what
     it has is seen later.
     """
-    own = tuple(parse_floor(text) for text in given.get("min_busbw") or ())
-    if len(own) > MOST_FLOORS:
-        raise UsageError(f"--min-busbw: {len(own)} rules, more than the {MOST_FLOORS} that are accepted")
-    if not given.get("from_"):
-        for text, floor in zip(given.get("min_busbw") or (), own, strict=True):
+    command_line_floors = tuple(parse_floor(text) for text in option_values.get("min_busbw") or ())
+    if len(command_line_floors) > MOST_FLOORS:
+        raise UsageError(
+            f"--min-busbw: {len(command_line_floors)} rules, more than the {MOST_FLOORS} that are accepted"
+        )
+    if not option_values.get("from_"):
+        for text, floor in zip(option_values.get("min_busbw") or (), command_line_floors, strict=True):
             _refuse_unmatched(text, floor, request)
-    file = given.get("baseline")
+    file = option_values.get("baseline")
     return BenchDemands(
-        floors=tuple(dict.fromkeys((*own, *floors))),
+        floors=tuple(dict.fromkeys((*command_line_floors, *floors))),
         baseline=load_baseline(file) if file else None,
-        tolerance=tolerance_of(given.get("tolerance")),
+        tolerance=tolerance_of(option_values.get("tolerance")),
     )
 
 
@@ -64,7 +66,9 @@ def _refuse_unmatched(text: str, floor: Floor, request: BenchRequest) -> None:
 
 def _refuse_unmatched_dimension(text: str, floor: Floor, request: BenchRequest) -> None:
     wish = request.mesh
-    known = [] if wish is None else [own.name for own in (*wish.mesh.dimensions, *wish.mesh.overlaid)]
+    known = (
+        [] if wish is None else [dimension.name for dimension in (*wish.mesh.dimensions, *wish.mesh.overlaid)]
+    )
     if wish is None or floor.dimension not in known:
         raise UsageError(
             f"--min-busbw {text!r}: {floor.dimension} is no dimension of --mesh"

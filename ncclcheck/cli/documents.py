@@ -1,4 +1,4 @@
-"""What `--from` and `report` take: a saved run, the facts of a node, a report; told apart by what they contain."""
+"""What `--from` and `report` take: a saved run, the facts of a node, a report; distinguished by their content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BEGINS_AS_SAVED = re.compile(
 
 
 class _Header(Struct):
-    """As much of any document as tells which it is."""
+    """The fields that show the kind of a document."""
 
     schema_version: str | UnsetType = UNSET
     kind: str | UnsetType = UNSET

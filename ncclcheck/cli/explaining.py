@@ -9,7 +9,7 @@ from ncclcheck.checks.logs._outcome import Explained, explained
 from ncclcheck.checks.registry import Selection, run_checks
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, address_of, ask
-from ncclcheck.logs.files import read_logs
+from ncclcheck.logs.log_files import read_logs
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.events import Log, LogFile

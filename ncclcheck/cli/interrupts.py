@@ -16,12 +16,12 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
+    pending: list[int] = []
 
     def note(number: int, _: object) -> None:
-        if came:
+        if pending:
             raise KeyboardInterrupt
-        came.append(number)
+        pending.append(number)
 
     before = {number: signal.getsignal(number) for number in _NUMBERS}
     taken = {number: handler for number, handler in before.items() if callable(handler)}
@@ -32,5 +32,5 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in taken.items():
             signal.signal(number, handler)
-    if came:
+    if pending:
         raise KeyboardInterrupt

@@ -56,7 +56,7 @@ class Lines:
         write_error(text)
 
     def show(self, standing: TimeLeft) -> None:
-        """One line, if none came for a while."""
+        """One line, if there was none for a while."""
         if self._clock() - self._written >= timeouts.LIVE_LINE_S:
             self.say(f"{standing.where}: {points_text(standing)}")
 

@@ -144,10 +144,10 @@ def main() -> NoReturn:
 
 
 def _note_dead_home() -> None:
-    if said := import_beside_a_dead_home():
+    if warning := import_beside_a_dead_home():
         from ncclcheck.cli.screen import write_error
 
-        write_error(f"warning: {said}")
+        write_error(f"warning: {warning}")
 
 
 def _interrupt(*_: object) -> None:

@@ -47,9 +47,9 @@ class Unwritten(Struct, frozen=True):
     text: str
 
 
-def refuse_bad_outputs(given: Mapping[str, Any], suffixes: Mapping[str, Format] = SUFFIXES) -> None:
+def refuse_bad_outputs(option_values: Mapping[str, Any], suffixes: Mapping[str, Format] = SUFFIXES) -> None:
     """Nothing, if every `--output` has one of the suffixes, and `--save` a place; else UsageError, before the run."""
-    for file in given.get("output") or ():
+    for file in option_values.get("output") or ():
         suffix = Path(file).suffix
         if not is_step_summary(file) and suffix.lower() not in suffixes:
             *known, last = suffixes
@@ -60,9 +60,9 @@ def refuse_bad_outputs(given: Mapping[str, Any], suffixes: Mapping[str, Format] 
             )
             raise UsageError(f"--output {file}: {why}: name it {', '.join(known)} or {last}")
         refuse_unwritable(file, "--output")
-    if given.get("save"):
-        refuse_unwritable(given["save"], "--save")
-    _refuse_one_file_for_two(given)
+    if option_values.get("save"):
+        refuse_unwritable(option_values["save"], "--save")
+    _refuse_one_file_for_two(option_values)
 
 
 def _format_of(file: str) -> Format | None:
@@ -74,14 +74,14 @@ def is_step_summary(file: str) -> bool:
     return bool(file) and file == os.environ.get("GITHUB_STEP_SUMMARY")
 
 
-def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
+def _refuse_one_file_for_two(option_values: Mapping[str, Any]) -> None:
     """Also refused: to write over the run that this one is judged by, which would make a loss the new measure."""
-    files = [("--output", file) for file in given.get("output") or ()]
-    files += [("--save", given["save"])] if given.get("save") else []
+    files = [("--output", file) for file in option_values.get("output") or ()]
+    files += [("--save", option_values["save"])] if option_values.get("save") else []
     written: dict[str, str] = {}
-    if given.get("baseline"):
-        refuse_hung(given["baseline"], "--baseline")
-    judge = os.path.realpath(given["baseline"]) if given.get("baseline") else None
+    if option_values.get("baseline"):
+        refuse_hung(option_values["baseline"], "--baseline")
+    judge = os.path.realpath(option_values["baseline"]) if option_values.get("baseline") else None
     for option, file in files:
         if os.path.realpath(file) == judge:
             raise UsageError(f"{option} {file}: this is the --baseline, which has to stay: name another file")
@@ -91,21 +91,23 @@ def _refuse_one_file_for_two(given: Mapping[str, Any]) -> None:
         written[place] = option
 
 
-def write_files(report: Report, saved: Saved | None, given: Mapping[str, Any]) -> tuple[Unwritten, ...]:
+def write_files(
+    report: Report, saved: Saved | None, option_values: Mapping[str, Any]
+) -> tuple[Unwritten, ...]:
     """Write the report to every file that was asked for, and return the files that could not be written.
 
     A file that cannot be written is named on standard error; `show` then prints what was to be in it.
     """
     unwritten = []
-    verbose = int(given.get("verbose") or 0)
-    for file in given.get("output") or ():
+    verbose = int(option_values.get("verbose") or 0)
+    for file in option_values.get("output") or ():
         format_ = _format_of(file) or "json"
         if not _written(file, rendered_parts(report, format_, verbose), "--output"):
             unwritten.append(_unwritten(file, format_, rendered(report, format_, verbose), report))
-    if saved is not None and given.get("save"):
+    if saved is not None and option_values.get("save"):
         text = encode_readable(saved) + "\n"
-        if not _written(given["save"], (text,), "--save"):
-            unwritten.append(Unwritten(given["save"], None, text))
+        if not _written(option_values["save"], (text,), "--save"):
+            unwritten.append(Unwritten(option_values["save"], None, text))
     return tuple(unwritten)
 
 
@@ -148,18 +150,18 @@ def _fitting(text: str) -> str:
     data = text.encode("utf-8", "backslashreplace")
     if len(data) <= SUMMARY_BYTES:
         return text
-    kept = data[: SUMMARY_BYTES - len(_CUT.encode())].rpartition(b"\n")[0]
-    return kept.decode("utf-8", "ignore") + _CUT
+    whole_lines = data[: SUMMARY_BYTES - len(_CUT.encode())].rpartition(b"\n")[0]
+    return whole_lines.decode("utf-8", "ignore") + _CUT
 
 
-def show(report: Report, given: Mapping[str, Any], unwritten: Sequence[Unwritten] = ()) -> bool:
+def show(report: Report, option_values: Mapping[str, Any], unwritten: Sequence[Unwritten] = ()) -> bool:
     """Print the report in the format asked for, and what no file took; return False if standard output failed.
 
     Where standard output is for a program (JSON, say) it stays one document, and the others follow on standard error.
     """
-    format_: ScreenFormat = given.get("print_") or given.get("format_") or "text"
+    format_: ScreenFormat = option_values.get("print_") or option_values.get("format_") or "text"
     if format_ == "text":
-        verbose = int(given.get("verbose") or 0)
+        verbose = int(option_values.get("verbose") or 0)
         text = render(report, verbose=verbose, width=screen_width(), color=is_color_wanted())
     else:
         text = ""

@@ -21,10 +21,11 @@ from ncclcheck.cli.benchmarks.soak_request import refuse_short, soak_request
 from ncclcheck.cli.benchmarks.try_request import refuse_against_policy, try_request
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
-from ncclcheck.cli.hosts import head_request
+from ncclcheck.cli.hosts_option import head_request
+from ncclcheck.cli.key_option import key_or_refusal
 from ncclcheck.cli.options import USUAL_TIMEOUTS
-from ncclcheck.cli.run_key import key_or_refusal
 from ncclcheck.cli.values import WholeNumber
+from ncclcheck.exchange.trust.run_key import RefusedKey, RunKey
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench_setup import BenchRequest, Under
@@ -47,87 +48,96 @@ TRYING = BenchRequest((1 << 20, 1 << 24), ("all_reduce",), budget_s=timeouts.TRY
 _SELECTIONS = ("select", "ignore", "demote", "require")
 
 
-def run_options(command: Command, given: Mapping[str, Any]) -> RunOptions:
-    """Return what `given` (option name -> value; None, () or absent: not given) asks for, policy file included.
+def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOptions:
+    """Return what `option_values` (option name -> value; None, () or absent: not given) asks for, policy file included.
 
     The command line wins over the policy where both name a single value; lists add up. Raises UsageError.
     """
-    policy = read_policy(given)
-    given = _with_policy(command, given, policy)
-    bench = (
-        replace(bench_request(given), soak=soak_request(given)) if command == "soak" else bench_request(given)
-    )
+    policy = read_policy(option_values)
+    option_values = _with_policy(command, option_values, policy)
+    bench = bench_request(option_values)
+    if command == "soak":
+        bench = replace(bench, soak=soak_request(option_values))
     refuse_against_policy(bench.tries, policy)
     usual_s = USUAL_TIMEOUTS.get(command, timeouts.BENCH_TIMEOUT_S + bench.budget_s)
-    if command == "bench" and given.get("isolate"):
+    if command == "bench" and option_values.get("isolate"):
         usual_s += timeouts.ISOLATE_TIMEOUT_S
     usual_s += bench.soak.duration_s if bench.soak is not None else 0.0
-    timeout_s, join_timeout_s = _timeouts(given, usual_s)
+    timeout_s, join_timeout_s = _timeouts(option_values, usual_s)
     if bench.soak is not None:
         refuse_short(bench.soak, timeout_s)
-    head = head_request(given, os.environ)
+    head = head_request(option_values, os.environ)
     if head is not None and policy.nodes not in (None, len(head.hosts)):
+        expect = option_values["expect"]
         raise UsageError(
-            f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {given['expect']}: make them the same"
+            f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {expect}: make them the same"
         )
+    key = key_or_refusal(option_values, os.environ)
     return RunOptions(
         command=command,
-        flags=LaunchFlags() if command == "node" else _flags(given, policy),
+        flags=LaunchFlags() if command == "node" else _flags(option_values, policy),
         head=head,
-        meet_in=given.get("meet_in"),
-        key=key_or_refusal(given, os.environ),
+        meet_in=option_values.get("meet_in"),
+        key=key if isinstance(key, RunKey) else None,
+        refused_key=key if isinstance(key, RefusedKey) else None,
         # What a policy demands of nodes cannot be asked of an image; what the command line does, is answered: exit 3.
         gpus_per_node=_first(
-            given.get("gpus_per_node"), None if given.get("image") else policy.gpus_per_node
+            option_values.get("gpus_per_node"), None if option_values.get("image") else policy.gpus_per_node
         ),
-        expected=policy.expected if given.get("expect") else None,
-        code_paths=tuple(given.get("code") or ()),
-        data_paths=tuple(given.get("data") or ()),
-        shared_paths=tuple(given.get("shared_dir") or ()),
-        checkpoint_paths=tuple(given.get("checkpoint") or ()),
-        mesh=given_mesh(given),
-        selection=_selection(given, policy),
-        fail_on=given.get("fail_on") or policy.fail_on or "error",
+        expected=policy.expected if option_values.get("expect") else None,
+        code_paths=tuple(option_values.get("code") or ()),
+        data_paths=tuple(option_values.get("data") or ()),
+        shared_paths=tuple(option_values.get("shared_dir") or ()),
+        checkpoint_paths=tuple(option_values.get("checkpoint") or ()),
+        mesh=given_mesh(option_values),
+        selection=_selection(option_values, policy),
+        fail_on=option_values.get("fail_on") or policy.fail_on or "error",
         timeout_s=timeout_s,
         join_timeout_s=join_timeout_s,
         bench=bench,
-        isolate=_isolate_request(given, command)
-        if command in ("isolate", "matrix") or given.get("isolate")
+        isolate=_isolate_request(option_values, command)
+        if command in ("isolate", "matrix") or option_values.get("isolate")
         else None,
         demands=replace(
-            bench_demands(given, bench, policy.floors),
+            bench_demands(option_values, bench, policy.floors),
             topology=site_topology(
-                command, given, os.environ, None if head or given.get("from_") else _flags(given, policy)
+                command,
+                option_values,
+                os.environ,
+                None if head or option_values.get("from_") else _flags(option_values, policy),
             ),
         ),
-        preflight=not given.get("no_preflight"),
-        wants_documents=bool(given.get("output") or given.get("save")),
+        preflight=not option_values.get("no_preflight"),
+        wants_documents=bool(option_values.get("output") or option_values.get("save")),
     )
 
 
-def _with_policy(command: Command, given: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
+def _with_policy(command: Command, option_values: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
     """Return the options, and where they say nothing, what the policy's table of this measurement says."""
     sections = {
         "soak": command == "soak",
         "matrix": command == "matrix",
-        "isolate": command == "isolate" or given.get("isolate"),
-        "try": given.get("try_") or given.get("try_file"),
+        "isolate": command == "isolate" or option_values.get("isolate"),
+        "try": option_values.get("try_") or option_values.get("try_file"),
     }
     of_policy = {
         option: text
         for section, option, text in ((*name.split(".", 1), text) for name, text in policy.options.items())
         if sections[section]
     }
-    return {**given, **{name: text for name, text in of_policy.items() if given.get(name) is None}}
+    return {
+        **option_values,
+        **{name: text for name, text in of_policy.items() if option_values.get(name) is None},
+    }
 
 
 def _first(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
 
 
-def _timeouts(given: Mapping[str, Any], usual_s: float) -> tuple[float, float]:
-    timeout_s = given.get("timeout") or usual_s
-    join_timeout_s = given.get("join_timeout")
+def _timeouts(option_values: Mapping[str, Any], usual_s: float) -> tuple[float, float]:
+    timeout_s = option_values.get("timeout") or usual_s
+    join_timeout_s = option_values.get("join_timeout")
     if join_timeout_s is not None and join_timeout_s > timeout_s:
         raise UsageError(
             f"--join-timeout {join_timeout_s:g} is longer than the whole run (--timeout {timeout_s:g}): "
@@ -136,17 +146,17 @@ def _timeouts(given: Mapping[str, Any], usual_s: float) -> tuple[float, float]:
     return timeout_s, join_timeout_s or min(timeouts.JOIN_TIMEOUT_S, timeout_s)
 
 
-def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:
-    nnodes, node_rank = given.get("nnodes"), given.get("node_rank")
+def _flags(option_values: Mapping[str, Any], policy: Policy) -> LaunchFlags:
+    nnodes, node_rank = option_values.get("nnodes"), option_values.get("node_rank")
     if nnodes is not None and policy.nodes not in (None, nnodes):
         raise UsageError(
-            f"--nnodes {nnodes} contradicts nodes = {policy.nodes} in {given['expect']}: make them the same"
+            f"--nnodes {nnodes} contradicts nodes = {policy.nodes} in {option_values['expect']}: make them the same"
         )
     if nnodes is not None and node_rank is not None and node_rank >= nnodes:
         raise UsageError(
             f"--node-rank {node_rank} is impossible with --nnodes {nnodes}: expected 0 to {nnodes - 1}"
         )
-    master_addr = given.get("master_addr")
+    master_addr = option_values.get("master_addr")
     if master_addr is not None and (not master_addr or master_addr.split() != [master_addr]):
         raise UsageError(f"--master-addr {master_addr!r}: expected the name or address of node 0")
     if master_addr is not None and (match := _WITH_PORT.fullmatch(master_addr)):
@@ -158,25 +168,25 @@ def _flags(given: Mapping[str, Any], policy: Policy) -> LaunchFlags:
         nnodes=_first(nnodes, policy.nodes),
         node_rank=node_rank,
         master_addr=master_addr,
-        master_port=given.get("master_port"),
-        nproc_per_node=given.get("nproc_per_node"),
+        master_port=option_values.get("master_port"),
+        nproc_per_node=option_values.get("nproc_per_node"),
     )
 
 
-def _selection(given: Mapping[str, Any], policy: Policy) -> Selection:
+def _selection(option_values: Mapping[str, Any], policy: Policy) -> Selection:
     lists: dict[str, tuple[str, ...]] = {}
     for option in _SELECTIONS:
-        on_command_line = [name for names in given.get(option) or () for name in names]
+        on_command_line = [name for names in option_values.get(option) or () for name in names]
         refuse_unknown_checks(on_command_line, f"--{option}")
         in_policy = policy.select if option == "select" else ()
-        refuse_unknown_checks(in_policy, f"--expect {given.get('expect')}: {option}:")
+        refuse_unknown_checks(in_policy, f"--expect {option_values.get('expect')}: {option}:")
         lists[option] = tuple(dict.fromkeys([*on_command_line, *in_policy]))
     return Selection(lists["select"], lists["ignore"], lists["demote"], lists["require"])
 
 
-def read_policy(given: Mapping[str, Any]) -> Policy:
+def read_policy(option_values: Mapping[str, Any]) -> Policy:
     """Read the policy of --expect with the profile of --profile; without --expect it is empty. Raises UsageError."""
-    file, profile = given.get("expect"), given.get("profile")
+    file, profile = option_values.get("expect"), option_values.get("profile")
     if not file:
         if profile is not None:
             raise UsageError(
@@ -217,47 +227,51 @@ def refuse_unknown_checks(names: Iterable[str], where: str) -> None:
             raise UsageError(f"{where} {name!r}: no such check: {hint}") from None
 
 
-def bench_request(given: Mapping[str, Any]) -> BenchRequest:
+def bench_request(option_values: Mapping[str, Any]) -> BenchRequest:
     """Return what to measure, with defaults where nothing is given. Raises UsageError."""
-    ops, tries = given_ops(given), try_request(given)
+    ops, tries = given_ops(option_values), try_request(option_values)
     usual = BenchRequest() if tries is None else TRYING
     return BenchRequest(
-        sizes_bytes=usual.sizes_bytes if given.get("sizes") is None else parse_sizes(given["sizes"]),
+        sizes_bytes=usual.sizes_bytes
+        if option_values.get("sizes") is None
+        else parse_sizes(option_values["sizes"]),
         ops=ops or usual.ops,
-        backend=given.get("backend") or usual.backend,
-        dtype=_dtype(given.get("dtype")) or usual.dtype,
-        iters=_iters(given.get("iters")),
-        warmup=usual.warmup if given.get("warmup") is None else given["warmup"],
-        budget_s=given.get("budget") or usual.budget_s,
-        verify=not given.get("no_verify"),
-        cuda_graph=_cuda_graph(given),
-        under=_under(given),
-        mesh=mesh_request(given, ops),
+        backend=option_values.get("backend") or usual.backend,
+        dtype=_dtype(option_values.get("dtype")) or usual.dtype,
+        iters=_iters(option_values.get("iters")),
+        warmup=usual.warmup if option_values.get("warmup") is None else option_values["warmup"],
+        budget_s=option_values.get("budget") or usual.budget_s,
+        verify=not option_values.get("no_verify"),
+        cuda_graph=_cuda_graph(option_values),
+        under=_under(option_values),
+        mesh=mesh_request(option_values, ops),
         tries=tries,
     )
 
 
-def _isolate_request(given: Mapping[str, Any], command: Command) -> IsolateRequest:
+def _isolate_request(option_values: Mapping[str, Any], command: Command) -> IsolateRequest:
     """Return what `isolate` is to ask; after a benchmark also from how many nodes on it is slow."""
     usual = IsolateRequest()
-    effect = usual.effect if given.get("slower_than") is None else _effect(given["slower_than"])
-    size_bytes = usual.most_bytes if given.get("size") is None else _pair_size(given["size"])
-    seed = given.get("seed")
+    effect = (
+        usual.effect if option_values.get("slower_than") is None else _effect(option_values["slower_than"])
+    )
+    size_bytes = usual.most_bytes if option_values.get("size") is None else _pair_size(option_values["size"])
+    seed = option_values.get("seed")
     return IsolateRequest(
         effect=effect,
         most_bytes=size_bytes,
-        screen=given.get("screen") or usual.screen,
-        most_rounds=given.get("max_rounds") or usual.most_rounds,
+        screen=option_values.get("screen") or usual.screen,
+        most_rounds=option_values.get("max_rounds") or usual.most_rounds,
         seed=secrets.randbelow(1 << 31) if seed is None else seed,
-        rings=command == "bench" or bool(given.get("groups")),
-        matrix=_matrix_scope(given) if command == "matrix" else None,
+        rings=command == "bench" or bool(option_values.get("groups")),
+        matrix=_matrix_scope(option_values) if command == "matrix" else None,
     )
 
 
-def _matrix_scope(given: Mapping[str, Any]) -> MatrixScope:
-    if given.get("full") and given.get("leaves"):
+def _matrix_scope(option_values: Mapping[str, Any]) -> MatrixScope:
+    if option_values.get("full") and option_values.get("leaves"):
         raise UsageError("--full and --leaves exclude each other: give one of them")
-    return "full" if given.get("full") else "leaves" if given.get("leaves") else "auto"
+    return "full" if option_values.get("full") else "leaves" if option_values.get("leaves") else "auto"
 
 
 def _effect(text: str) -> float:
@@ -274,20 +288,20 @@ def _pair_size(text: str) -> int:
         raise UsageError(f"--size {text!r}: {error}") from None
 
 
-def _cuda_graph(given: Mapping[str, Any]) -> bool:
-    if given.get("cuda_graph") and given.get("backend") == "gloo":
+def _cuda_graph(option_values: Mapping[str, Any]) -> bool:
+    if option_values.get("cuda_graph") and option_values.get("backend") == "gloo":
         raise UsageError("--cuda-graph is for nccl, and --backend is gloo: leave out one of them")
-    return bool(given.get("cuda_graph"))
+    return bool(option_values.get("cuda_graph"))
 
 
-def _under(given: Mapping[str, Any]) -> Under:
-    if given.get("as_is") and given.get("advised"):
+def _under(option_values: Mapping[str, Any]) -> Under:
+    if option_values.get("as_is") and option_values.get("advised"):
         raise UsageError("--as-is and --advised exclude each other: give one of them")
-    if given.get("advised") and given.get("no_preflight"):
+    if option_values.get("advised") and option_values.get("no_preflight"):
         raise UsageError(
             "--advised needs the preflight, which finds what to advise: leave out --no-preflight"
         )
-    return "as-is" if given.get("as_is") else "advised" if given.get("advised") else "proven"
+    return "as-is" if option_values.get("as_is") else "advised" if option_values.get("advised") else "proven"
 
 
 def _dtype(name: str | None) -> str | None:

@@ -58,11 +58,13 @@ class PrefixCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Our own options are read up to `--`, and nothing after it."""
-        own, rest = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
+        own_args, rest = (
+            (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
+        )
         if rest == [] and not ctx.resilient_parsing:
             raise UsageError("nothing follows '--': expected the command that starts the job")
         ctx.allow_extra_args = True
-        left = super().parse_args(ctx, own)
+        left = super().parse_args(ctx, own_args)
         if ctx.args and not ctx.resilient_parsing:  # TAB was pressed in the middle of it
             raise UsageError(
                 f"unexpected {ctx.args[0]!r}: the command that starts the job stands after '--', as in "

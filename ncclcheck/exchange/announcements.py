@@ -31,7 +31,7 @@ _CLOUD_SERVICES = frozenset(
 
 
 class Announced(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a node listens, and by which names others may look for it: nobody is called who did not announce it."""
+    """Where a node listens, and by which names others may look for it: only announced addresses are probed."""
 
     schema_version: str
     tool_version: str
@@ -96,9 +96,9 @@ def announce_self(
     launch, names = facts.launch, facts.names
     local = "" if isinstance(launch, Missing) else launch.local_addr or ""
     fqdn = "" if isinstance(names, Missing) or isinstance(names.fqdn, Missing) else names.fqdn
-    own = tuple(name for name in (local, fqdn) if name)
+    own_names = tuple(name for name in (local, fqdn) if name)
     return store.set_document(
-        keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own, digest))
+        keys.announced(ticket), encode(Announced(SCHEMA, TOOL_VERSION, targets, own_names, digest))
     )
 
 
@@ -149,7 +149,7 @@ def _is_announced(target: Target, announced: Announced) -> bool:
     return any(target in (known, replace(known, further=())) for known in announced.targets)
 
 
-def _may_be_called(target: Target, own: frozenset[str]) -> bool:
+def _may_be_called(target: Target, own_addresses: frozenset[str]) -> bool:
     """Return whether it is unicast, on an ephemeral port. This node's own address is not called anyway.
 
     Services of this very node, and those of clouds, are out of reach of any order, however their address is spelled:
@@ -169,5 +169,5 @@ def _may_be_called(target: Target, own: frozenset[str]) -> bool:
     if address.is_multicast or address.is_unspecified:
         return False
     if address.is_loopback:
-        return target.address in own
+        return target.address in own_addresses
     return address not in _CLOUD_SERVICES

@@ -1,7 +1,7 @@
 """How long this process has been running: a clock that stands still while it does.
 
-A process that is stopped, or whose machine is paused or swaps, hears nobody, and its waits are over when it goes on:
-that is no silence of the others. Whoever judges silence measures it by this clock.
+A process that is stopped, or whose machine is paused or swaps, receives nothing, and its waits are over when it
+resumes: that is no silence of the others. Whoever judges silence measures it by this clock.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class AwakeClock:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._lock = now, threading.Lock()
-        self._last_beat: float | None = None  # None: nobody beats, so no pause is noticed
+        self._last_beat: float | None = None  # None: no heartbeat runs, so no pause is noticed
         self._still_s = 0.0
 
     def begin(self) -> None:
-        """Begin to notice pauses: from now on somebody calls `beat` all the time."""
+        """Begin to notice pauses: from now on a thread calls `beat` at short intervals."""
         with self._lock:
             self._last_beat = self._now()
 

@@ -32,10 +32,10 @@ def without_ghosts(
         if there and gone:
             ghosts |= {member.ticket for member in gone}
             names = ", ".join(dict.fromkeys(member.host for member in gone))
-            said = (
+            reason = (
                 f"{len(gone)} more said hello as node rank {node_rank} (host {names}), and reported no facts"
             )
-            contested.append(Contested(there[0].host, node_rank, "hello", said[:300]))
+            contested.append(Contested(there[0].host, node_rank, "hello", reason[:300]))
     return tuple(member for member in members if member.ticket not in ghosts), tuple(contested)
 
 
@@ -50,34 +50,34 @@ def replaced_reports(
     `again` reads the report of a ticket once more, and returns it if it has this digest: what somebody wrote before the
     node did is then replaced by what the node wrote.
     """
-    kept, contested = dict(reports), []
+    accepted, contested = dict(reports), []
     for member in members:
         report, announced = reports.get(member.ticket), _announced(announcements.get(member.ticket))
         if report is None or announced is None or announced.facts in ("", digest_of(report)):
             continue
-        own = again(member.ticket, announced.facts)
-        if own is not None:
-            kept[member.ticket] = own
+        own_report = again(member.ticket, announced.facts)
+        if own_report is not None:
+            accepted[member.ticket] = own_report
             continue
-        del kept[member.ticket]
-        said = "the facts in its place are not those that it announced"
-        contested.append(Contested(member.host, member.launch.node_rank, "facts", said))
-    return kept, tuple(contested)
+        del accepted[member.ticket]
+        reason = "the facts in its place are not those that it announced"
+        contested.append(Contested(member.host, member.launch.node_rank, "facts", reason))
+    return accepted, tuple(contested)
 
 
 def of_another_run(hellos: Mapping[int, Hello], own_ticket: int | None) -> dict[int, str]:
     """Return the tickets whose process was told another nonce than node 0 wrote, with the reason."""
-    own = hellos.get(own_ticket) if own_ticket is not None else None
-    if own is None:
+    own_hello = hellos.get(own_ticket) if own_ticket is not None else None
+    if own_hello is None:
         return {}
-    told = "it was told another run than this one: somebody replaced what node 0 wrote"
-    return {ticket: told for ticket, hello in hellos.items() if hello.run != own.run}
+    reason = "it was told another run than this one: somebody replaced what node 0 wrote"
+    return {ticket: reason for ticket, hello in hellos.items() if hello.run != own_hello.run}
 
 
 def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
-    """Add the claims of those who came late to a place that another process has: the job has one process too many.
+    """Add the claims of processes that joined late for a place that is taken: the job has one process too many.
 
-    Where that other process said hello and then reported nothing, somebody took the place of the one that came late.
+    Where the first process said hello and then reported nothing, it took the place of the late one.
     A process that comes late to its own place was silent when it counted, and is reported as that.
     """
     taken = {(claim.node_rank, claim.local_rank) for claim in snapshot.claims}
@@ -91,9 +91,9 @@ def with_late_claims(snapshot: Snapshot, late: Sequence[Hello]) -> Snapshot:
     mute = {silent.node_rank: silent.host for silent in snapshot.silent if silent.phase == "facts"}
     displaced = [hello for hello in clashing if hello.launch.is_agent and hello.launch.node_rank in mute]
     clashing = [hello for hello in clashing if hello not in displaced]
-    said = "somebody (host {}) said hello in its place before it came, and reported no facts"
+    reason = "somebody (host {}) said hello in its place before it came, and reported no facts"
     contested = (
-        Contested(hello.host, rank, "hello", said.format(mute[rank])[:300])
+        Contested(hello.host, rank, "hello", reason.format(mute[rank])[:300])
         for hello in displaced
         for rank in (hello.launch.node_rank,)
     )

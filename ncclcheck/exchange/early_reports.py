@@ -70,7 +70,7 @@ class EarlyReports:
         """Return a node's facts and where it listens. Raises DecodeError for what is no report."""
         if self.documents.get(ticket) != data:
             self.take(ticket, data)
-        told = self._told[ticket]
-        if isinstance(told, DecodeError):
-            raise told
-        return told
+        report = self._told[ticket]
+        if isinstance(report, DecodeError):
+            raise report
+        return report

@@ -1,4 +1,4 @@
-"""Node 0 gathers: who came, and what each of them answered, with an end to every wait."""
+"""Node 0 gathers which processes joined and what each answered, with a deadline for every wait."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_RANKS, _MOST_LOCAL_RANKS = 1 << 18, 1 << 12
 
 
 class Arrivals(Struct, frozen=True):
-    """Who came by the deadline: hellos by ticket, and the tickets whose hello was refused, with the reason."""
+    """The processes that joined by the deadline: hellos by ticket, and refused tickets with the reason."""
 
     hellos: dict[int, Hello]
     refused: dict[int, str]
@@ -51,15 +51,15 @@ def gather_hellos(
 ) -> Arrivals:
     """Wait until every expected process has come, or it is certain that the missing ones will not.
 
-    `meanwhile` is called again and again while others are waited for, with the tickets of those who came.
+    `meanwhile` is called again and again while others are waited for, with the tickets of the processes that joined.
 
-    Certain: each missing node (rank) is known to have given up; or as many processes came as were expected, with
-    ranks that clash, and no other came for a while.
+    Certain: each missing node (rank) is known to have given up; or as many processes joined as were expected, with
+    ranks that clash, and no other joined for a while.
     """
     started = awake_s()
     hellos: dict[int, Hello] = {}
     refused: dict[int, str] = {}
-    last_arrival, looked, said, is_explained = started, started, 0, False
+    last_arrival, looked, times_said, is_explained = started, started, 0, False
     for _ in polls(deadline):
         thorough = deadline.passed or awake_s() - looked > timeouts.THOROUGH_LOOK_S
         if _read_new(store, launch, hellos, refused, thorough=thorough):
@@ -79,10 +79,10 @@ def gather_hellos(
             break
         meanwhile(hellos)
         waited_s = awake_s() - started
-        if waited_s > 3.0 * (said + 1):
-            said += 1
-            whom = _whom(missing, launch, arrived)
-            say(f"waiting for {whom} ({deadline.left():.0f} s left)")
+        if waited_s > 3.0 * (times_said + 1):
+            times_said += 1
+            missing_text = _missing_text(missing, launch, arrived)
+            say(f"waiting for {missing_text} ({deadline.left():.0f} s left)")
         if waited_s > timeouts.SILENCE_TOLD_S and missing and not is_explained:
             is_explained = True
             for line in _why_silent(missing - set(given_up()), launch):
@@ -90,7 +90,7 @@ def gather_hellos(
     return Arrivals(hellos, refused, round(awake_s() - started, 1))
 
 
-def _whom(missing: set[int], launch: Launch, arrived: int) -> str:
+def _missing_text(missing: set[int], launch: Launch, arrived: int) -> str:
     if not missing:
         return f"{launch.world_size - arrived} further processes of the nodes that came"
     return f"{_ranks(missing, launch)} of {launch.most_node_ranks}"
@@ -101,7 +101,7 @@ def _ranks(missing: set[int], launch: Launch) -> str:
 
 
 def late_hellos(store: Store, launch: Launch, arrivals: Arrivals) -> tuple[Hello, ...]:
-    """Those who came after `arrivals` was complete: nobody asked them anything, so nothing is known of them."""
+    """Return processes that joined after `arrivals` was complete: they were asked nothing."""
     hellos, refused = dict(arrivals.hellos), dict(arrivals.refused)
     _read_new(store, launch, hellos, refused, thorough=True)
     return tuple(hello for ticket, hello in hellos.items() if ticket not in arrivals.hellos)
@@ -151,7 +151,7 @@ def _another_build(data: bytes) -> str:
 
 
 def processes_of(hellos: Mapping[int, Hello]) -> dict[int, LaunchedProcess]:
-    """Return the processes that came, by ticket, as they are counted by host."""
+    """Return the processes that joined, by ticket, as they are counted by host."""
     return {
         ticket: LaunchedProcess(hello.launch, hello.host, hello.machine)
         for ticket, hello in hellos.items()
@@ -160,14 +160,14 @@ def processes_of(hellos: Mapping[int, Hello]) -> dict[int, LaunchedProcess]:
 
 
 def _missing_nodes(hellos: Collection[Hello], launch: Launch) -> set[int]:
-    """Return the node ranks that are not there; where nobody is told a node, the ranks of nodes that are not there."""
+    """Return the missing node ranks; where no launcher gives node ranks, the ranks of the missing nodes."""
     if launch.told != "place":
         return missing_ranks(processes_of(dict(enumerate(hellos))).values())
     return set(range(launch.nnodes)) - {hello.launch.node_rank for hello in hellos if hello.launch.is_agent}
 
 
 def _why_silent(missing: set[int], launch: Launch) -> list[str]:
-    """Return lines for people: who is not heard of, and why that may be."""
+    """Return lines for people: which nodes are missing, and why that may be."""
     if not missing:
         return []
     is_listed = launch.told == "place" and len(launch.hosts) == launch.nnodes
@@ -244,7 +244,7 @@ def gather_read(
 def _gathered(
     store: Store, waiting: dict[str, int], take: Callable[[int, bytes], None], deadline: Deadline
 ) -> float:
-    """Take what arrives by the deadline out of `waiting`; return when (`awake_s`) the last of it came."""
+    """Take what arrives by the deadline out of `waiting`; return when (`awake_s`) the last of it arrived."""
     arrived, looked, pause_s = 0.0, awake_s(), timeouts.THOROUGH_LOOK_S
     for _ in polls(deadline):
         started = awake_s()

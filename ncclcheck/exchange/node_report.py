@@ -94,8 +94,10 @@ def report_message(facts: NodeFacts, targets: tuple[Target, ...], common: Common
         oversize = encode(Missing("unsupported", f"facts of {size} bytes, {FACTS_LIMIT_BYTES} are accepted"))
         sections |= {"code": oversize, "environment": oversize}
     same = tuple(name for name, section in sections.items() if common.sections.get(name) == section)
-    own = {name: Raw(section) for name, section in sections.items() if name not in same}
-    report = encode(NodeReport(SCHEMA, TOOL_VERSION, own, targets, common.digest if same else "", same))
+    own_sections = {name: Raw(section) for name, section in sections.items() if name not in same}
+    report = encode(
+        NodeReport(SCHEMA, TOOL_VERSION, own_sections, targets, common.digest if same else "", same)
+    )
     if not common.dictionary:
         return zlib.compress(report)
     packing = zlib.compressobj(zdict=common.dictionary)

@@ -14,7 +14,7 @@ _MOST_ADDRESSES = 8
 
 
 class Listener:
-    """Waits for datagrams with `token`, which only node 0 was told. State: from where, and when, the last one came."""
+    """Waits for datagrams with `token`, which only node 0 knows. State: the sender and time of the last one."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
@@ -39,7 +39,7 @@ class Listener:
         return 0 if self._socket is None else int(self._socket.getsockname()[1])
 
     def heard(self, within_s: float) -> str:
-        """Return the address from which one came within the last seconds; "" where none did."""
+        """Return the sender of a datagram within the last seconds; "" where there was none."""
         with suppress(OSError):  # nothing more to read
             for _ in range(_MOST_READ if self._socket is not None else 0):
                 assert self._socket is not None  # noqa: S101

@@ -1,4 +1,4 @@
-"""One line from a connection, of bounded length and by a deadline: who is at its other end is not known yet."""
+"""One line from a connection, of bounded length and by a deadline: the peer is not known yet."""
 
 from __future__ import annotations
 

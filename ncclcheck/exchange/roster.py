@@ -1,9 +1,9 @@
-"""Who takes part in a run, by node rank and under which name, and who does not come."""
+"""Which nodes take part in a run, by node rank and name, and which do not join."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,11 +15,13 @@ from ncclcheck.model.fact import Missing
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock, RankPlace, Silent
 
+_RANGES_NAMED = 8  # of missing local ranks in a name
+
 
 def placed(
     arrivals: Arrivals, knocks: Mapping[int, Knock], said_nodes: int | None
 ) -> tuple[Arrivals, tuple[Silent, ...]]:
-    """Return the arrivals with the place of every process, and the nodes that never came.
+    """Return the arrivals with the place of every process, and the nodes that never joined.
 
     Where the launcher tells no places, hosts are counted. `said_nodes`: --nnodes.
     """
@@ -46,7 +48,7 @@ def placed(
 
 
 class Member(Struct, frozen=True):
-    """A process that came: its ticket, its launch, and its node's name in the report."""
+    """A process that joined: its ticket, its launch, and its node's name in the report."""
 
     ticket: int
     launch: Launch
@@ -54,7 +56,7 @@ class Member(Struct, frozen=True):
 
 
 def roster(arrivals: Arrivals) -> tuple[Member, ...]:
-    """Return everyone who came, by node rank. A host name that several nodes have gets the node rank added."""
+    """Return all members that joined, by node rank. A host name that several nodes have gets the node rank added."""
     hellos = arrivals.hellos
     ranks = {(hello.host, hello.launch.node_rank) for hello in hellos.values() if hello.launch.is_agent}
     agents = Counter(host for host, _ in ranks)
@@ -72,7 +74,7 @@ def roster(arrivals: Arrivals) -> tuple[Member, ...]:
 
 
 def one_per_place(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """Return the members without those that came second to a place (host, local rank): they are a clash of claims."""
+    """Return the first member of each place (host, local rank): a second one is a clash of claims."""
     first: dict[tuple[str, int], Member] = {}
     for member in members:
         first.setdefault((member.host, member.launch.local_rank), member)
@@ -93,7 +95,7 @@ def rank_place(member: Member, environment: dict[str, str], agent: dict[str, str
 
 
 def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]) -> tuple[Silent, ...]:
-    """Return the nodes that never came; none where as many came as were expected, under clashing ranks."""
+    """Return the nodes that never joined; none where as many joined as were expected, under clashing ranks."""
     agents = [hello for hello in arrivals.hellos.values() if hello.launch.is_agent]
     missing = sorted(set(range(launch.nnodes)) - {hello.launch.node_rank for hello in agents})
     if len(agents) + len(arrivals.refused) >= launch.nnodes:
@@ -111,15 +113,33 @@ def silent_nodes(launch: Launch, arrivals: Arrivals, knocks: Mapping[int, Knock]
 
 
 def silent_ranks(arrivals: Arrivals) -> tuple[Silent, ...]:
-    """Return the further ranks that never came, of nodes that did: each agent knows how many were started there."""
+    """Return the further ranks that never joined, of nodes that did: each agent knows how many were started there.
+
+    The ranks of a node are one entry, however many there are: an agent may say thousands.
+    """
     there = {(hello.launch.node_rank, hello.launch.local_rank) for hello in arrivals.hellos.values()}
-    return tuple(
-        Silent(f"{hello.host}-local-rank-{local}", hello.launch.node_rank, "join", arrivals.waited_s)
-        for hello in arrivals.hellos.values()
-        if hello.launch.is_agent
-        for local in range(1, hello.launch.local_world_size)
-        if (hello.launch.node_rank, local) not in there
-    )
+    found = []
+    for hello in arrivals.hellos.values():
+        node_rank, started = hello.launch.node_rank, range(1, hello.launch.local_world_size)
+        if not hello.launch.is_agent:
+            continue
+        if missing := [local for local in started if (node_rank, local) not in there]:
+            host = f"{hello.host}-{_local_ranks(missing)}"
+            found.append(Silent(host, node_rank, "join", arrivals.waited_s))
+    return tuple(found)
+
+
+def _local_ranks(ranks: Sequence[int]) -> str:
+    """Return the ranks as a part of a name: local-rank-1, local-ranks-1-7, local-ranks-1+5 (a few, then "...")."""
+    ranges: list[list[int]] = []
+    for rank in ranks:
+        if ranges and ranges[-1][1] == rank - 1:
+            ranges[-1][1] = rank
+        else:
+            ranges.append([rank, rank])
+    parts = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:_RANGES_NAMED]]
+    more = ["..."] if len(ranges) > _RANGES_NAMED else []
+    return f"local-rank{'s' if len(ranks) > 1 else ''}-{'+'.join((*parts, *more))}"
 
 
 def _silent_name(rank: int, launch: Launch, knocks: Mapping[int, Knock]) -> str:

@@ -34,12 +34,12 @@ def views_of(
         folders = {folder.path: folder for folder in answer}
     views = []
     for path in map(readable, paths):
-        told = folders.get(path)
-        if told is None:
+        seen = folders.get(path)
+        if seen is None:
             views.append(SharedView(agent.host, path, silence, silence))
             continue
-        saw: Fact[tuple[str, ...]] = told.saw if isinstance(told.saw, Missing) else ()
-        if not isinstance(told.saw, Missing):
-            saw = tuple(hosts[ticket] for ticket in told.saw if ticket in hosts)
-        views.append(SharedView(agent.host, path, told.wrote, saw, told.waited_s, told.left))
+        saw: Fact[tuple[str, ...]] = seen.saw if isinstance(seen.saw, Missing) else ()
+        if not isinstance(seen.saw, Missing):
+            saw = tuple(hosts[ticket] for ticket in seen.saw if ticket in hosts)
+        views.append(SharedView(agent.host, path, seen.wrote, saw, seen.waited_s, seen.left))
     return tuple(views)

@@ -25,7 +25,7 @@ from ncclcheck.timeouts import WATCH_CALL_S
 _BELOW_MASTER = 10_007
 _LEAST_PORT = 1024
 _TRIED = 4
-_SHORT = "ncclcheck watch: no key"  # whoever has no key has this one: it keeps nobody out
+_SHORT = "ncclcheck watch: no key"  # the default without a key: it keeps no process out
 
 
 class Meeting(Struct, frozen=True):

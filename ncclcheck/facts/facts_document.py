@@ -40,6 +40,6 @@ def recorded_machine(root: str) -> FactsDocument:
     try:
         recorded = read_recorded(Path(root))
     except (OSError, ValueError, RuntimeError) as error:  # before Python 3.13 a ring of links gives the last
-        said = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise UsageError(f"--root {root}: {said}") from error
+        error_text = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise UsageError(f"--root {root}: {error_text}") from error
     return FactsDocument(SCHEMA_VERSION, recorded.host, recorded.facts)

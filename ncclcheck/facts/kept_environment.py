@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from ncclcheck.facts.section import Section
 from ncclcheck.facts.text_files import readable
 from ncclcheck.facts.tree import Folder
-from ncclcheck.launch.launcher_registry import tells_a_place
+from ncclcheck.launch.launcher_registry import is_place_variable
 from ncclcheck.model.fact import NOT_IN_A_TREE, Fact, Missing
 
 # What every job may set. What launchers set is in their own records (ncclcheck/launch/launchers).
@@ -66,19 +66,19 @@ def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
     A variable whose name sounds like a secret is not there at all; a value that looks like one is "(redacted)"; of
     HOME and the proxies only "(set)" remains.
     """
-    kept = {}
+    variables = {}
     for name in sorted(environ):
         if is_secret_name(name):
             continue
         if name.upper() in _ONLY_WHETHER_SET:
-            kept[name] = SET
+            variables[name] = SET
         elif _explains_a_job(name):
-            kept[readable(name)] = without_secrets(environ[name])
-    return kept
+            variables[readable(name)] = without_secrets(environ[name])
+    return variables
 
 
 def _explains_a_job(name: str) -> bool:
-    is_known = name in _NAMES or name.startswith(_PREFIXES) or tells_a_place(name)
+    is_known = name in _NAMES or name.startswith(_PREFIXES) or is_place_variable(name)
     return is_known or _SLIP.match(name) is not None
 
 

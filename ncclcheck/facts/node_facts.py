@@ -40,7 +40,7 @@ def read_all(readers: Sequence[tuple[Section, Callable[[], Any]]], deadline_s: f
 
 
 def nccl_version(choice: Fact[NcclChoice]) -> Fact[str]:
-    """Return the version that the library told, or why there is none."""
+    """Return the version of the library, or why there is none."""
     if isinstance(choice, Missing):
         return choice
     return choice.asked if isinstance(choice.asked, Missing) else choice.asked.version

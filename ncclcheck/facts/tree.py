@@ -95,7 +95,7 @@ class Folder(Struct, frozen=True):
         return data if isinstance(data, Missing) else data.decode("utf-8", "replace")
 
     def line(self, relative: str) -> Fact[str]:
-        """Return the text of a file of one line without the white space around it; an empty one tells nothing."""
+        """Return the text of a file of one line without the white space around it; an empty one says nothing."""
         text = self.text(relative)
         if isinstance(text, Missing):
             return text

@@ -16,7 +16,7 @@ from ncclcheck.model.launch import Contradiction, Launch, Told
 
 
 class LaunchedProcess(Struct, frozen=True):
-    """A process that came: what its launcher told it, its host's name, and a digest of the host's addresses."""
+    """A process that joined: its launch, its host's name, and a digest of the host's addresses."""
 
     launch: Launch
     host: str
@@ -24,7 +24,7 @@ class LaunchedProcess(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """A node whose agent did not come: its name, its ranks as far as they are known, and the tickets that came."""
+    """A node whose agent did not join: its name, its known ranks, and the tickets that joined."""
 
     host: str
     ranks: tuple[int, ...]
@@ -32,7 +32,7 @@ class Absent(Struct, frozen=True):
 
 
 class Counted(Struct, frozen=True):
-    """The place of each process that came (ticket -> launch), and the nodes that did not (node rank -> node)."""
+    """The place of each process that joined (ticket -> launch), and the nodes that did not (node rank -> node)."""
 
     launches: Mapping[int, Launch]
     absent: Mapping[int, Absent]
@@ -43,16 +43,16 @@ class Counted(Struct, frozen=True):
         return next(iter(self.launches.values())).nnodes
 
 
-def unplaced(launch: Launch, told: Told) -> Launch:
-    """Return the launch of a process that is told no node: one node where all ranks are there, else not known yet."""
+def unplaced(launch: Launch, claim: Told) -> Launch:
+    """Return the launch of a process without a node rank: one node where all ranks are there, else unknown yet."""
     if launch.local_world_size >= launch.world_size:
         return launch
     most = launch.world_size - launch.local_world_size + 1
-    return replace(launch, node_rank=launch.rank, nnodes=most, told=told)
+    return replace(launch, node_rank=launch.rank, nnodes=most, told=claim)
 
 
 def with_place(facts: NodeFacts, launch: Launch) -> NodeFacts:
-    """Return the facts with the place that the node has, where its launcher told less.
+    """Return the facts with the place of the node, where its launcher did not give it.
 
     On one host a loopback address is as good as any other.
     """
@@ -69,11 +69,11 @@ def missing_ranks(processes: Collection[LaunchedProcess]) -> set[int]:
     sites = _sites(dict(enumerate(processes)))
     world_size = max((process.launch.world_size for process in processes), default=0)
     missing = set(range(world_size)) - {process.launch.rank for process in processes}
-    own = {rank for site in sites if _agent(site) is not None for rank in _expected(site)}
+    ranks_with_agent = {rank for site in sites if _agent(site) is not None for rank in _expected(site)}
     elsewhere = len(missing) - sum(_shortfall(site) for site in sites if _agent(site) is not None)
     if elsewhere <= 0:
         return set()
-    return missing - own if len(missing - own) == elsewhere else missing
+    return missing - ranks_with_agent if len(missing - ranks_with_agent) == elsewhere else missing
 
 
 def counted(
@@ -101,10 +101,13 @@ def counted(
     return Counted(launches, {number: node for number, (_, node, _) in enumerate(nodes) if node is not None})
 
 
-def _placed(launch: Launch, local_size: int, said: int | None) -> Launch:
+def _placed(launch: Launch, local_size: int, claimed_nodes: int | None) -> Launch:
     contradictions = launch.contradictions
-    if said not in (None, launch.nnodes):
-        values = {"--nnodes": str(said), f"{launch.source} (hosts of its processes)": str(launch.nnodes)}
+    if claimed_nodes not in (None, launch.nnodes):
+        values = {
+            "--nnodes": str(claimed_nodes),
+            f"{launch.source} (hosts of its processes)": str(launch.nnodes),
+        }
         contradictions = (*contradictions, Contradiction("nnodes", values))
     return replace(
         launch,
@@ -116,7 +119,7 @@ def _placed(launch: Launch, local_size: int, said: int | None) -> Launch:
 
 
 def _sites(processes: Mapping[int, LaunchedProcess]) -> list[dict[int, LaunchedProcess]]:
-    """Return the processes of each node. Nodes with the same host name are told apart by their addresses.
+    """Return the processes of each node. Nodes with the same host name are distinguished by their addresses.
 
     An address that comes or goes between two starts on a node makes no second node of it.
     """
@@ -133,7 +136,7 @@ def _sites(processes: Mapping[int, LaunchedProcess]) -> list[dict[int, LaunchedP
 
 
 def _split(site: dict[int, LaunchedProcess]) -> list[dict[int, LaunchedProcess]]:
-    """Return each process as a node of its own where nobody told them their local ranks (in a shared folder)."""
+    """Return each process as a node of its own where they have no local ranks (in a shared folder)."""
     agents = {process.launch.rank for process in site.values() if process.launch.is_agent}
     if len(agents) > 1 and all(process.launch.told == "rank" for process in site.values()):
         return [{ticket: process} for ticket, process in site.items()]
@@ -145,7 +148,7 @@ def _agent(site: Mapping[int, LaunchedProcess]) -> Launch | None:
 
 
 def _shortfall(site: Mapping[int, LaunchedProcess]) -> int:
-    """Return how many ranks of the node did not come, as its processes were told; 0 where they were not."""
+    """Return how many ranks of the node did not join, by its processes' local world size; 0 where it is unknown."""
     return max(max(process.launch.local_world_size for process in site.values()) - len(site), 0)
 
 

@@ -77,7 +77,7 @@ def _of_line(line: LaunchLine, found: list[Launch], flags: LaunchFlags) -> Launc
         master_addr=line.master_addr if nnodes > 1 else None,
         master_port=line.master_port or DEFAULT_PORT,
         nproc_per_node=line.nproc_per_node,
-        job_id="launch-line",  # nodes with another --rdzv-id meet, too, to be told so
+        job_id="launch-line",  # nodes with another --rdzv-id join, too, so that the report can say so
         hosts=next(
             (launch.hosts for launch in found if len(launch.hosts) == nnodes and launch.node_rank == rank), ()
         ),
@@ -181,12 +181,14 @@ def _refuse_impossible(launch: Launch) -> None:
 
 
 def _contradictions(found: list[Launch], flags: LaunchFlags, line: LaunchLine | None) -> list[Contradiction]:
-    said = {_named(launch, line): str(launch.nnodes) for launch in found if _says_nodes(launch, found[0])}
+    nodes_by_source = {
+        _named(launch, line): str(launch.nnodes) for launch in found if _says_nodes(launch, found[0])
+    }
     if flags.nnodes is not None:
-        said = {"--nnodes": str(flags.nnodes), **said}
+        nodes_by_source = {"--nnodes": str(flags.nnodes), **nodes_by_source}
     contradictions = []
-    if len(set(said.values())) > 1:
-        contradictions.append(Contradiction("nnodes", said))
+    if len(set(nodes_by_source.values())) > 1:
+        contradictions.append(Contradiction("nnodes", nodes_by_source))
     ranked = found and found[0].node_rank != NOT_RANKED
     if ranked and flags.node_rank is not None and flags.node_rank != found[0].node_rank:
         source = line.program if line else found[0].source

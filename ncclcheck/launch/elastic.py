@@ -1,4 +1,4 @@
-"""An elastic job (`--nnodes MIN:MAX`): the nodes that came are the job, if they are enough."""
+"""An elastic job (`--nnodes MIN:MAX`): the nodes that joined are the job, if they are enough."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncclcheck.model.snapshot import Node, Snapshot
 def settled(snapshot: Snapshot, launch: Launch) -> Snapshot:
     """Return the snapshot of the job that an elastic launcher (`--nnodes MIN:MAX`) would start.
 
-    That is a job of the nodes that came, where MIN did and more could have. A node that said why it cannot come stays
+    The job is the nodes that joined, if at least MIN did. A node that said why it cannot join stays
     silent: that is a fault, not a smaller job.
     """
     count = len(snapshot.nodes)

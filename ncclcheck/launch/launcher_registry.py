@@ -37,7 +37,7 @@ def label_of(source: str) -> str:
 
 
 def node_count_source(source: str) -> str:
-    """Return the launcher with the variable that it tells the number of nodes by."""
+    """Return the launcher with its variable for the number of nodes."""
     known = (launcher.node_count_source for launcher in all_launchers() if launcher.name == source)
     return next(known, "") or source
 
@@ -47,14 +47,14 @@ def binds_cpus(source: str) -> bool:
     return any(launcher.binds_cpus for launcher in all_launchers() if launcher.name == source)
 
 
-def tells_a_place(name: str) -> bool:
-    """Return whether a launcher tells its processes their place by this variable. Facts keep it."""
+def is_place_variable(name: str) -> bool:
+    """Return whether a launcher gives its processes their place in this variable. Facts keep it."""
     return _matches(name, *_patterns("variables"))
 
 
 def is_set_by_a_launcher(name: str) -> bool:
     """Return whether a launcher sets this variable, so that its value may differ between nodes."""
-    return tells_a_place(name) or name.startswith(_owned_prefixes())
+    return is_place_variable(name) or name.startswith(_owned_prefixes())
 
 
 def differs_by_rank(name: str) -> bool:

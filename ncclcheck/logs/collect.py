@@ -16,11 +16,11 @@ from msgspec.structs import replace
 
 from ncclcheck.logs.lines.last_words import LastWords
 from ncclcheck.logs.lines.loggers import lines_of_record
+from ncclcheck.logs.lines.origin import resolve
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
 from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
 from ncclcheck.logs.lines.raw import Raw
-from ncclcheck.logs.lines.resolve import resolve
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
 from ncclcheck.logs.lines.speakers import Speakers
 from ncclcheck.logs.nccl_lines.info_kinds import CHANNEL, CLOSELY, MUTE, NOTED, STAGE, InfoKinds
@@ -47,7 +47,7 @@ _A_WORD = re.compile(rb"[A-Za-z]{3}").search
 _OLD_WARNING = re.compile(
     rb":\d{1,10}:\d{1,10} \[\d{1,3}\] (?:[\w./-]{1,80}:\d{1,6} )?(?=WARN |INFO NET[ /])"
 )  # NCCL 2.3 and older
-# Each of these tells another thing, however alike they are: the first rank of nccl-tests, a pod of a list
+# Each of these has its own meaning, however similar they look: the first rank of nccl-tests, a pod of a list
 _IS_NO_REPETITION = re.compile(
     rb"# {1,3}Rank {1,6}0 |^[a-z0-9][a-z0-9. -]{2,320} \d{1,3}/\d{1,3} {1,12}[A-Z]\w"
 ).search
@@ -152,7 +152,7 @@ class Collector:
             repetitions.forget()
 
     def _scan(self, lines: list[bytes]) -> None:
-        """Every line is met once; what tells nothing new costs a few searches and look-ups in bytes."""
+        """Every line is read once; one that adds nothing new costs a few searches and look-ups in bytes."""
         self._looks.refill()
         self._notings.refill()
         self._meetings.refill()
@@ -182,7 +182,7 @@ class Collector:
         self._last_words.take_last_of(lines, number)
 
     def _of_no_known_shape(self, line: bytes, shape: int) -> None:
-        """Take a line that is not NCCL's, and of a shape that was not met, or that may mean something here."""
+        """Take a line that is not NCCL's, and of a new shape, or of one that may mean something here."""
         kind = self._ordinary.get(shape)
         if kind is None and self._is_ordinary(line, shape):
             kind = self._kind_of_new(line)
@@ -194,7 +194,7 @@ class Collector:
             self._spoken(line, kind, shape)
 
     def _is_known(self, line: bytes, position: int) -> bool:
-        """Return True if this is an INFO line of a known thread and tells nothing new, as nearly all lines do."""
+        """Return True if this is an INFO line of a known thread and adds nothing new, as nearly all lines do."""
         start = position + 10
         bracket = line.rfind(b" [", 0, position)
         if bracket < 0 or line[position + 5 : start] != _INFO:
@@ -212,11 +212,11 @@ class Collector:
         return kind in _REPEATABLE and self._noted.has_enough(hash((shape, id(notes))))
 
     def _is_ordinary(self, line: bytes, shape: int) -> bool:
-        """Return True if no line of that shape means anything, or so many were met that one more tells nothing."""
+        """Return True if no line of that shape means anything, or so many were seen that one more adds nothing."""
         return not may_mean_something(line[:LONGEST_TEXT]) or self._worn.is_one_more(shape)
 
     def _kind_of_new(self, line: bytes) -> int:
-        """Return what an ordinary line is whose shape is met for the first time."""
+        """Return what an ordinary line is whose shape is new."""
         if line.endswith(b" ") and not self._raw(line).prefix.message.strip():
             return NO_WORDS  # a label without words
         kind = kind_of(line)
@@ -254,7 +254,7 @@ class Collector:
             self._one(part)
 
     def _leave_out(self, line: bytes) -> None:
-        """Keep a line for which no look is left, for the end of its file; not one that was met often enough."""
+        """Keep a line that is no longer read closely, for the end of its file; not one of a shape seen often enough."""
         if not self._said.has_enough(shape_of(line[:1024], self._file, speaker_of(line))):
             self._meanings.dropped += 1
             self._unseen.append((self._number, line[:LONGEST_TEXT]))
@@ -280,7 +280,7 @@ class Collector:
     def _plain(self, line: bytes) -> None:
         """Take a line that is not NCCL's own; of a shape that meant nothing to any reader it is an ordinary one."""
         shape = shape_of(line[:1024], self._file, speaker_of(line))
-        # Of a table of ranks only the first tells which process wrote it, and a log may hold many tables.
+        # Of a table of ranks only the first shows which process wrote it, and a log may hold many tables.
         if self._said.is_one_more(shape) and not _IS_NO_REPETITION(line):
             if (kind := self._meant_nothing.get(shape)) is not None:
                 self._spoken(line, kind, shape)
@@ -346,7 +346,7 @@ class Collector:
         return kind in _REPEATABLE and not self._noted.is_one_more(hash((shape, id(notes))))
 
     def _note(self, line: bytes, position: int, shape: int, notes: Notes | None) -> None:
-        """Note what an INFO line tells of its process, and keep what it means."""
+        """Note what an INFO line says about its process, and keep its events."""
         if not self._notings.take():
             return
         text = line[position + 10 :][:LONGEST_TEXT].rstrip(b"\r").decode("utf-8", "replace")

@@ -138,7 +138,7 @@ def _communicator(described: _Communicator) -> Communicator:
             counts.setdefault(operation[:LONGEST_TEXT], {}).setdefault(count, []).append(named)
         for what, value in (("initialisation", rank.status.init_state), ("async", rank.status.async_error)):
             if value not in (_SUCCESS, _IN_PROGRESS):
-                errors.append(f"{_who(named)} reports {what} error {value} (ncclResult_t)")
+                errors.append(f"{_rank_text(named)} reports {what} error {value} (ncclResult_t)")
     return Communicator(
         name=described.hash[:LONGEST_TEXT],
         size=described.size,
@@ -294,7 +294,7 @@ def _missing(communicator: Communicator, place: LogPosition) -> Iterator[RankBeh
         state = "is considered dead" if rank.dead else "does not answer NCCL RAS"
         yield RankBehind(
             place=_placed(place, rank),
-            text=f"{_who(rank)} of communicator {communicator.name} {state}: its process is gone, "
+            text=f"{_rank_text(rank)} of communicator {communicator.name} {state}: its process is gone, "
             "stopped or unreachable",
             group=communicator.name,
             sequence=0,
@@ -313,14 +313,16 @@ def _uneven(communicator: Communicator, place: LogPosition) -> Iterator[AnyEvent
         words = f"{operation} in communicator {communicator.name}"
         if low.number >= OUTNUMBERED * more:
             for rank in high.ranks[:MOST_RANKS_SHOWN]:
-                text = f"{_who(rank)} launched {high.count} {words}, {low.number} ranks only {low.count}"
+                text = (
+                    f"{_rank_text(rank)} launched {high.count} {words}, {low.number} ranks only {low.count}"
+                )
                 yield RankDiffers(_placed(place, rank), text, communicator.name, high.count, alone=True)
             continue
         text = f"launched {low.count} {words}, {more} others up to {high.count}, and none went on between two answers"
         for named in low.ranks[:MOST_RANKS_SHOWN] or (None,):
             yield RankBehind(
                 place=place if named is None else _placed(place, named),
-                text=f"{f'{low.number} ranks' if named is None else _who(named)} {text}",
+                text=f"{f'{low.number} ranks' if named is None else _rank_text(named)} {text}",
                 group=communicator.name,
                 sequence=high.count,
                 operation=operation,
@@ -333,5 +335,5 @@ def _placed(place: LogPosition, rank: RasRank) -> LogPosition:
     return LogPosition(place.file, place.line, rank.rank, rank.host or None)
 
 
-def _who(rank: RasRank) -> str:
+def _rank_text(rank: RasRank) -> str:
     return f"rank {rank.rank}" + (f" (process {rank.pid} on {rank.host})" if rank.host else "")

@@ -132,8 +132,8 @@ def unreachable_gpus(process: Process) -> tuple[str, ...]:
     return tuple(line for line in disabled if states[_whose(line)] == "Disabled")
 
 
-def tells_channels(log: Log) -> bool:
-    """Return True if some process told a channel over RDMA, and with it whether that reads GPU memory."""
+def reports_channels(log: Log) -> bool:
+    """Return True if some process printed a channel over RDMA, and whether that reads GPU memory."""
     return any(_over_rdma(process) for process in log.processes)
 
 

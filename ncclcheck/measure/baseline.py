@@ -45,7 +45,7 @@ class Compared(Struct, frozen=True):
     """One point beside its counterpart of the earlier run.
 
     `lost` is the part of the bandwidth that is gone (negative: it gained), `noise` the greatest part that chance
-    explains. `why` says why nothing can be told.
+    explains. `why` says why no comparison is possible.
     """
 
     now: Point
@@ -108,18 +108,18 @@ def _judged(
     points: int,
     tolerance: float,
 ) -> Compared:
-    (now, before), (own, baseline) = pair, centres
-    if own is None or baseline is None:
-        which = "this run" if own is None else "the baseline"
+    (now, before), (centre, baseline) = pair, centres
+    if centre is None or baseline is None:
+        which = "this run" if centre is None else "the baseline"
         return Compared(
             now, before, "not-known", 0.0, 0.0, f"{which} has too few iterations to tell a loss from chance"
         )
-    ratio = own.log_typical - baseline.log_typical
-    error = math.sqrt(own.error**2 + baseline.error**2 + between**2)
-    reach = _quantile(1 - FALSE_ALARMS / max(points, 1), min(own.values, baseline.values) - 1) * error
+    ratio = centre.log_typical - baseline.log_typical
+    error = math.sqrt(centre.error**2 + baseline.error**2 + between**2)
+    reach = _quantile(1 - FALSE_ALARMS / max(points, 1), min(centre.values, baseline.values) - 1) * error
     lost, noise = -math.expm1(-ratio), -math.expm1(-reach)
     if ratio > reach and lost > tolerance:
-        if now.unstable is None or own.log_least > baseline.log_typical:
+        if now.unstable is None or centre.log_least > baseline.log_typical:
             return Compared(now, before, "loss", lost, noise)
         why = f"it looks slower by {lost:.0%}, but its times vary so much that this may be chance"
         return Compared(now, before, "not-known", lost, noise, why)

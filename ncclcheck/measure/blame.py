@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import LeaveOneOut
 from ncclcheck.measure.links.outliers import FEWEST_NODES, SlowEnd, SlowPair, slow_ends
 from ncclcheck.measure.links.rails import has_rails
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point, RankTime
@@ -18,7 +18,7 @@ LATE_SHARE = 0.20  # of the iteration time: below it there is little to gain
 LATE_US = 100.0  # below it is the staggered exit of the algorithm itself (see measure.lateness)
 STALLED_SHARE = 0.05  # standing still has no other cause than the process itself, and healthy ranks hardly do
 CROWDED_SHARE = 0.20  # more than the others wait for a core; and more still where these wait, too,
-CROWDED_MORE = 0.30  # by this part of what they wait: whom the kernel lets wait is chance
+CROWDED_MORE = 0.30  # by this part of what they wait: which rank the kernel lets wait is chance
 _CROWDED_FACTOR = 1.6  # times the others' median
 CROWDED_WORK = 1.25  # times the time on its core that a rank took for its work by itself, at best
 WORK_FACTOR = 1.5  # times the others' time for the same work
@@ -115,12 +115,12 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
 
     Whose core needs no longer than the others' has to share it, and then the time by the clock against the time of the
     core says so by itself: 1.5 times what it is of the others, and three times where two ranks both have to share. A
-    slower core is told by the times of the cores; of two ranks it is twice the other's.
+    slower core shows in the times of the cores; of two ranks it is twice the other's.
     """
-    work = Others(speed.work_us for speed in cores)
-    core = Others(speed.core_us for speed in cores)
-    sharing = Others(map(_sharing, cores))
-    beyond = Others(map(_beyond, cores))
+    work = LeaveOneOut(speed.work_us for speed in cores)
+    core = LeaveOneOut(speed.core_us for speed in cores)
+    sharing = LeaveOneOut(map(_sharing, cores))
+    beyond = LeaveOneOut(map(_beyond, cores))
     if not len(work):
         return ()
     slower = {
@@ -153,7 +153,7 @@ def slow_cores(cores: Sequence[CoreSpeed]) -> tuple[SlowCore, ...]:
     return tuple(sorted(found, key=lambda slow: -slow.work_us))
 
 
-def are_told_apart(cores: Sequence[CoreSpeed]) -> bool:
+def are_distinguishable(cores: Sequence[CoreSpeed]) -> bool:
     """Return whether each rank that is not slow had its core to itself, or is alone: a further try adds nothing."""
     if len(cores) <= 1:
         return True
@@ -177,13 +177,13 @@ def _core_share(core: CoreSpeed) -> float:
     return core.core_share or min(1.0, core.core_us / core.work_us)
 
 
-def _sharing_factor(own: CoreSpeed, sharing: Others) -> float:
+def _sharing_factor(speed: CoreSpeed, sharing: LeaveOneOut) -> float:
     """Return the factor that counts as slow: of two ranks that both share, the machines may just be busy."""
-    both = len(sharing) == 1 and sharing.median(_sharing(own)) > 1.0
+    both = len(sharing) == 1 and sharing.median(_sharing(speed)) > 1.0
     return _FACTOR if both else WORK_FACTOR
 
 
-def _is_outside(value: float, others: Others) -> bool:
+def _is_outside(value: float, others: LeaveOneOut) -> bool:
     middle = others.median(value)
     return value - middle > _OUTLIER * others.spread(value, _LEAST_SPREAD * middle)
 
@@ -193,9 +193,11 @@ def _by_chance(ranks: set[int], cores: Sequence[CoreSpeed]) -> set[int]:
     alike = Counter(core.claim for core in cores)
     waiting = Counter(core.claim for core in cores if core.rank in ranks)
     return {
-        own.rank
-        for own in cores
-        if own.rank in ranks and own.claim != 0 and 2 * (waiting[own.claim] - 1) < alike[own.claim] - 1
+        speed.rank
+        for speed in cores
+        if speed.rank in ranks
+        and speed.claim != 0
+        and 2 * (waiting[speed.claim] - 1) < alike[speed.claim] - 1
     }
 
 
@@ -230,7 +232,7 @@ def _slow(
 ) -> list[SlowRank]:
     shares_of = _shares(points, of)
     shares = {rank: median(values) for rank, values in shares_of.items()}
-    others = Others(shares.values())
+    others = LeaveOneOut(shares.values())
     is_far = _is_crowded if how == "crowded" else _is_far_outside
     large = {
         rank
@@ -241,12 +243,12 @@ def _slow(
     for time in (time for point in points for time in point.ranks if time.rank in large):
         times[time.rank].append(time)
     found = []
-    for rank, own in times.items():
-        late_us = median(map(of, own))
+    for rank, rank_times in times.items():
+        late_us = median(map(of, rank_times))
         if late_us > LATE_US:
             share = shares[rank]
             usual = others.median(share)
-            found.append(SlowRank(rank, own[0].host, late_us, share, usual, len(shares_of[rank]), how))
+            found.append(SlowRank(rank, rank_times[0].host, late_us, share, usual, len(shares_of[rank]), how))
     return found
 
 
@@ -260,14 +262,14 @@ def _shares(points: Sequence[Point], of: Callable[[RankTime], float]) -> Mapping
     return shares
 
 
-def _is_far_outside(share: float, others: Others, least_spread: float) -> bool:
+def _is_far_outside(share: float, others: LeaveOneOut, least_spread: float) -> bool:
     middle = others.median(share)
     if len(others) == 1:
         return share > _FACTOR_OF_TWO * middle
     return share - middle > _OUTLIER * others.spread(share, least_spread) and share > _FACTOR * middle
 
 
-def _is_crowded(share: float, others: Others, least_spread: float) -> bool:
+def _is_crowded(share: float, others: LeaveOneOut, least_spread: float) -> bool:
     middle = others.median(share)
     if len(others) == 1 and share <= _FACTOR * middle:
         return False

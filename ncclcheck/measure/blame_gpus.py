@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import LeaveOneOut
 from ncclcheck.model.bench import GpuHealth, GpuSpeed, Point
 
 # Where they come from: docs/measurements.md, "When a GPU counts as slow".
@@ -81,20 +81,20 @@ def _shows(slow: SlowGpu, gpus: Sequence[GpuSpeed]) -> bool:
 
     A spin that another program interrupts looks like a low clock, too.
     """
-    own = next(gpu for gpu in gpus if gpu.rank == slow.rank)
+    slow_gpu = next(gpu for gpu in gpus if gpu.rank == slow.rank)
     others = [
         gpu.compute_tflop_s
         for gpu in gpus
-        if gpu.model == own.model and gpu.rank != own.rank and gpu.compute_tflop_s > 0
+        if gpu.model == slow_gpu.model and gpu.rank != slow_gpu.rank and gpu.compute_tflop_s > 0
     ]
-    if not others or own.compute_tflop_s <= 0:
+    if not others or slow_gpu.compute_tflop_s <= 0:
         return True
-    return 1 - own.compute_tflop_s / median(others) > (1 - slow.value / slow.usual) / 2
+    return 1 - slow_gpu.compute_tflop_s / median(others) > (1 - slow.value / slow.usual) / 2
 
 
 def _below(measure: _Measure, gpus: Sequence[GpuSpeed]) -> list[SlowGpu]:
     known = [gpu for gpu in gpus if measure.value(gpu) > 0]
-    others = Others(map(measure.value, known))
+    others = LeaveOneOut(map(measure.value, known))
     loss = measure.loss * (LOSS_OF_TWO if len(others) == 1 else 1.0)
     slow = []
     for gpu in known if len(others) else ():

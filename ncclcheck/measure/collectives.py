@@ -42,7 +42,7 @@ class Collective(Struct, frozen=True):
     buffer, `expected` what its receive buffer must hold after the call, at the ranks where `receives` says that it is
     defined. `in_place`: what is sent lies in the receive buffer. `bind` makes the call on two given buffers.
     `sums`: it adds up (nccl-tests: redop). `has_root`: one rank differs from the others. `ends_together`: no rank can
-    leave the call before all have come, so a rank that spends less time inside came later. `pipelines`: ranks pass on
+    leave the call before all have entered, so a rank with less time inside entered later. `pipelines`: ranks pass on
     what they receive, so in a loop one call overlaps with the next. `sums_for_all`: switches may add (NVLS), and NCCL
     has a tree for it, which exceeds the ring on two nodes. `network_limit_gb_s` None: that of `network_gb_s`.
     """
@@ -72,103 +72,103 @@ def gather_into(dist: Any) -> Callable[[Tensor, Tensor], object]:
     return function
 
 
-def _all_gather(dist: Any, _own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _all_gather(dist: Any, _context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
     gather = gather_into(dist)
     return lambda: gather(recv, send)
 
 
-def _all_reduce(dist: Any, _own: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _all_reduce(dist: Any, _context: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
     return lambda: dist.all_reduce(recv)
 
 
-def _reduce_scatter(dist: Any, _own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _reduce_scatter(dist: Any, _context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
     scatter = getattr(dist, "reduce_scatter_single", None) or dist.reduce_scatter_tensor  # likewise
     return lambda: scatter(recv, send)
 
 
-def _all_to_all(dist: Any, _own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _all_to_all(dist: Any, _context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
     return lambda: dist.all_to_all_single(recv, send)
 
 
-def _broadcast(dist: Any, _own: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _broadcast(dist: Any, _context: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
     return lambda: dist.broadcast(recv, ROOT)
 
 
-def _reduce(dist: Any, _own: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
+def _reduce(dist: Any, _context: RankContext, _send: Tensor, recv: Tensor) -> Callable[[], object]:
     return lambda: dist.reduce(recv, ROOT)
 
 
-def _gather(dist: Any, own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
-    parts = list(recv.chunk(own.world_size)) if _is_root(own) else None
+def _gather(dist: Any, context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+    parts = list(recv.chunk(context.world_size)) if _is_root(context) else None
     return lambda: dist.gather(send, parts, ROOT)
 
 
-def _scatter(dist: Any, own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
-    parts = list(send.chunk(own.world_size)) if _is_root(own) else None
+def _scatter(dist: Any, context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+    parts = list(send.chunk(context.world_size)) if _is_root(context) else None
     return lambda: dist.scatter(recv, parts, ROOT)
 
 
-def _send_recv(dist: Any, own: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
-    if own.world_size == 1:  # the next rank is itself, to which torch sends nothing
+def _send_recv(dist: Any, context: RankContext, send: Tensor, recv: Tensor) -> Callable[[], object]:
+    if context.world_size == 1:  # the next rank is itself, to which torch sends nothing
         return lambda: recv.copy_(send)
     both = [
-        dist.P2POp(dist.isend, send, (own.rank + 1) % own.world_size),
-        dist.P2POp(dist.irecv, recv, _before(own)),
+        dist.P2POp(dist.isend, send, (context.rank + 1) % context.world_size),
+        dist.P2POp(dist.irecv, recv, _before(context)),
     ]
     return lambda: [work.wait() for work in dist.batch_isend_irecv(both)]
 
 
-def _is_root(own: RankContext) -> bool:
-    return own.rank == ROOT
+def _is_root(context: RankContext) -> bool:
+    return context.rank == ROOT
 
 
-def _before(own: RankContext) -> int:
+def _before(context: RankContext) -> int:
     """Return the rank from which this one receives in a ring (nccl-tests `src/sendrecv.cu`)."""
-    return (own.rank - 1) % own.world_size
+    return (context.rank - 1) % context.world_size
 
 
-def _summand(own: RankContext) -> Content:
-    return Content("summand", own.rank)
+def _summand(context: RankContext) -> Content:
+    return Content("summand", context.rank)
 
 
-def _summands_for_all(own: RankContext) -> Content:
-    return Content("summand", own.rank, own.world_size, PART_STEP)
+def _summands_for_all(context: RankContext) -> Content:
+    return Content("summand", context.rank, context.world_size, PART_STEP)
 
 
-def _total(_own: RankContext) -> Content:
+def _total(_context: RankContext) -> Content:
     return Content("total")
 
 
-def _own_part_of_total(own: RankContext) -> Content:
-    return Content("total", PART_STEP * own.rank)
+def _own_part_of_total(context: RankContext) -> Content:
+    return Content("total", PART_STEP * context.rank)
 
 
-def _own_data(own: RankContext) -> Content:
-    return Content("moved", SOURCE_STEP * own.rank)
+def _own_data(context: RankContext) -> Content:
+    return Content("moved", SOURCE_STEP * context.rank)
 
 
-def _parts_for_all(own: RankContext) -> Content:
-    return Content("moved", SOURCE_STEP * own.rank, own.world_size, PART_STEP)
+def _parts_for_all(context: RankContext) -> Content:
+    return Content("moved", SOURCE_STEP * context.rank, context.world_size, PART_STEP)
 
 
-def _of_every_rank(own: RankContext) -> Content:
-    return Content("moved", 0, own.world_size, SOURCE_STEP)
+def _of_every_rank(context: RankContext) -> Content:
+    return Content("moved", 0, context.world_size, SOURCE_STEP)
 
 
-def _own_part_of_every_rank(own: RankContext) -> Content:
-    return Content("moved", PART_STEP * own.rank, own.world_size, SOURCE_STEP)
+def _own_part_of_every_rank(context: RankContext) -> Content:
+    return Content("moved", PART_STEP * context.rank, context.world_size, SOURCE_STEP)
 
 
-def _of_root(_own: RankContext) -> Content:
+def _of_root(_context: RankContext) -> Content:
     return Content("moved", SOURCE_STEP * ROOT)
 
 
-def _own_part_of_root(own: RankContext) -> Content:
-    return Content("moved", SOURCE_STEP * ROOT + PART_STEP * own.rank)
+def _own_part_of_root(context: RankContext) -> Content:
+    return Content("moved", SOURCE_STEP * ROOT + PART_STEP * context.rank)
 
 
-def _of_the_rank_before(own: RankContext) -> Content:
-    return Content("moved", SOURCE_STEP * _before(own))
+def _of_the_rank_before(context: RankContext) -> Content:
+    return Content("moved", SOURCE_STEP * _before(context))
 
 
 COLLECTIVES: dict[Op, Collective] = {

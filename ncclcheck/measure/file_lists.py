@@ -28,12 +28,12 @@ def to_compare(snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
 
 
 def differences(
-    wanted: Mapping[str, tuple[str, ...]], listings: Mapping[tuple[str, str], Mapping[str, str]]
+    hosts_by_path: Mapping[str, tuple[str, ...]], listings: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> tuple[CodeDifference, ...]:
     """Return how each host's files differ from those of the first host; `listings` is by (host, path)."""
     return tuple(
         _difference(path, (host, listings[host, path]), (usual, listings[usual, path]))
-        for path, (usual, *others) in wanted.items()
+        for path, (usual, *others) in hosts_by_path.items()
         if (usual, path) in listings
         for host in others
         if (host, path) in listings
@@ -41,12 +41,12 @@ def differences(
 
 
 def _difference(
-    path: str, own: tuple[str, Mapping[str, str]], usual: tuple[str, Mapping[str, str]]
+    path: str, listing: tuple[str, Mapping[str, str]], usual: tuple[str, Mapping[str, str]]
 ) -> CodeDifference:
-    here, there = own[1], usual[1]
+    here, there = listing[1], usual[1]
     return CodeDifference(
         path,
-        own[0],
+        listing[0],
         usual[0],
         changed=_names(name for name in here if name in there and here[name] != there[name]),
         missing=_names(name for name in there if name not in here),

@@ -69,7 +69,7 @@ def hosts_of_ranks(snapshot: Snapshot) -> Fact[tuple[str, ...]]:
 def counts_ranks(node: Node) -> bool:
     """Return whether the number of ranks on the node is known, and not only assumed to be one."""
     launch = node.facts.launch
-    told = not isinstance(launch, Missing) and (
+    launcher_counts = not isinstance(launch, Missing) and (
         launch.nproc_per_node is not None or launch.local_world_size > 1
     )
-    return told or has_gpus(node)
+    return launcher_counts or has_gpus(node)

@@ -36,21 +36,21 @@ def rank_times(
     """Return per rank how long it kept the others waiting in a typical iteration, and its own mean time in the call.
 
     Clocks of different nodes are not compared. A collective that needs all ends for all at about the same time
-    (`together`), so a rank that entered late spends less time inside than the rank that came first: longest duration -
+    (`together`), so a rank that entered late spends less time inside than the first rank: longest duration -
     own duration, median over the iterations. That sees a rank that is late *between* calls. (Who only sends in a
     broadcast or a gather leaves early, so there it says nothing.) A rank that stands still *inside* a call (stopped,
     throttled) makes the call equally long for everybody; its own heartbeat thread sees that, and the mean standstill
     per iteration counts where it is greater. A rank that shares its core with others is slow inside the call, too: how
     long it waited for the core is apart, since ranks that share a node also wait for each other. That is the median
-    over the parts, because whom the kernel lets wait changes every few milliseconds.
+    over the parts, because the rank that the kernel lets wait changes every few milliseconds.
 
-    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/isolation.py` is for
+    Limits: a slow link shows in none of them, since it delays both of its ends alike (`bench/parts_alone.py` is for
     that); a difference of a few tens of microseconds may be the algorithm's own staggered exit.
     """
     slowest = slowest_us([rank.durations_us for rank in samples])
     times = []
     for number, rank in enumerate(samples):
-        behind = (most - own for most, own in zip(slowest, rank.durations_us, strict=True))
+        behind = (most - duration for most, duration in zip(slowest, rank.durations_us, strict=True))
         entered_late = median(behind) if together else 0.0
         stalled = sum(part.stalled_us for part in rank.parts) / len(slowest)
         waited = [part.waited_us / part.iterations for part in rank.parts if part.iterations]

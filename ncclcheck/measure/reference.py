@@ -115,9 +115,9 @@ def is_model(model: str, name: str) -> bool:
     A model of several words must have all of them; without PCIe or NVL in the model the name must not have it either.
     """
     words = name.upper().replace("-", " ").split()
-    wanted = model.upper().replace("-", " ").split()
+    model_words = model.upper().replace("-", " ").split()
     variants = {"PCIE", "NVL"}
-    return all(word in words for word in wanted) and not (variants & set(words)) - set(wanted)
+    return all(word in words for word in model_words) and not (variants & set(words)) - set(model_words)
 
 
 def _same_rate(node_gbit_s: float | None, row: Reference) -> bool:

@@ -17,9 +17,7 @@ P99_SAMPLES = 100  # with fewer the 99th percentile is just the maximum
 MAX_ITERATIONS = 10_000
 BETWEEN_RUNS = 0.01  # standard deviation between sound runs beyond what their iterations tell
 _Z95 = 1.959964
-_TOO_FEW_FACTOR = (
-    2  # so many times its share a point may take to get the samples without which it tells nothing
-)
+_TOO_FEW_FACTOR = 2  # so many times its share a point may take to get the samples that it needs at least
 _STUDENT95 = (2.571, 2.447, 2.365, 2.306, 2.262)  # two-sided 95 % for 5 to 9 degrees of freedom
 _INTERVAL_SAMPLES = (
     6  # with fewer no two order statistics enclose the median with 95 %: 1 - 2 * 0.5**5 < 0.95

@@ -26,7 +26,7 @@ class Shape(Struct, frozen=True):
 class Term(Struct, frozen=True):
     """One thing that may bind: what a node (or GPU) can send through it in GB/s, in words, and how that is known.
 
-    `spec_gb_s` is the line rate where that is more than a program ever gets; None: there is no such limit to be told.
+    `spec_gb_s` is the line rate where that is more than a program ever gets; None: there is no such limit.
     `parts` is how many equal things it is made of: cards, links.
     """
 

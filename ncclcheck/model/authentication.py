@@ -1,4 +1,4 @@
-"""Whether the messages of a run were authenticated, by which key, and what came from strangers."""
+"""Whether the messages of a run were authenticated, by which key, and which messages were foreign."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ ForeignCause: TypeAlias = Literal[
 
 
 class Foreign(Struct, frozen=True, forbid_unknown_fields=True):
-    """Messages without this run's key, which were dropped. `said`: as whom the sender introduced itself, if at all."""
+    """Messages without this run's key, which were dropped. `said`: the name that the sender gave, if any."""
 
-    origin: str  # the address that they came from
+    origin: str  # the sender's address
     cause: ForeignCause
     count: int
     said: str = ""

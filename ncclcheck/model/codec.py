@@ -81,7 +81,7 @@ def json_schema(value_type: type) -> dict[str, Any]:
         markers[marker.__name__] = marker
         return {"anyOf": [{"$ref": f"#/$defs/{marker.__name__}"}, {"$ref": "#/$defs/Missing"}]}
 
-    # A Fact's value type is only known once its marker was met, and may hold further Facts: ask until none is new.
+    # A Fact's value type is only known once its marker was seen, and may hold further Facts: repeat until none is new.
     values: dict[str, Any] = {}
     while True:
         schemas, definitions = msgspec.json.schema_components(

@@ -171,7 +171,7 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=True):
 class DevShm(Struct, frozen=True, forbid_unknown_fields=True):
     """/dev/shm: the type of its filesystem, its size, and what a user may still write.
 
-    A recorded tmpfs without a size option does not tell its size, and no recording tells what is free.
+    A recorded tmpfs without a size option does not give its size, and no recording gives the free space.
     """
 
     type: str

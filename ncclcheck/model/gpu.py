@@ -29,7 +29,7 @@ OPENING_STAGE = "open the GPU"  # of GpuWork.detail: the stage in which a GPU th
 class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
     """A process with a compute context on a GPU. `own`: of this run, or started by it.
 
-    `name` is Missing where the process belongs to another pid namespace: NVML then tells no more than its number.
+    `name` is Missing where the process belongs to another pid namespace: NVML then gives only its number.
     """
 
     pid: int
@@ -39,10 +39,10 @@ class GpuProcess(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NvLink(Struct, frozen=True, forbid_unknown_fields=True):
-    """One NVLink of a GPU, as nvmlDeviceGetNvLinkState tells it.
+    """One NVLink of a GPU, as nvmlDeviceGetNvLinkState reports it.
 
     `remote`: the PCI address of what an active one leads to, another GPU or a switch, as
-    nvmlDeviceGetNvLinkRemotePciInfo tells it.
+    nvmlDeviceGetNvLinkRemotePciInfo gives it.
     """
 
     link: int
@@ -120,7 +120,7 @@ class GpuDriver(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LoggedError(Struct, frozen=True, forbid_unknown_fields=True):
-    """An Xid (of a GPU) or SXid (of an NVSwitch) in the kernel's log. `pci` is written as in /sys, if it was told.
+    """An Xid (of a GPU) or SXid (of an NVSwitch) in the kernel's log. `pci` is written as in /sys, if it is given.
 
     `seconds_ago` is when it was last seen, counted back from the reading; `times` how often in all with one number
     and address.

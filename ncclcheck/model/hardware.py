@@ -180,7 +180,7 @@ class NetPlugin(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunerPlugin(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file that NCCL would try as tuner plug-in, and what came of loading it: as of a network plug-in.
+    """A file that NCCL would try as tuner plug-in, and the result of loading it, as for a network plug-in.
 
     `apis`: the N of its ncclTunerPlugin_vN symbols. `name`: how it calls itself.
     """

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 # The name of a launcher (ncclcheck/launch/launchers), by its shape: a newer ncclcheck may know more of them.
 LaunchSource: TypeAlias = Annotated[str, Meta(pattern="^[a-z][a-z0-9-]{0,30}$")]
 NOT_RANKED = -1  # a node that gets its rank when it joins (torch's c10d rendezvous)
-# What a launcher tells a process: which node it is and of how many, or less, and its host says the rest.
+# What a launcher gives a process: its node and the number of nodes, or less; then the hosts show the rest.
 Told: TypeAlias = Literal["place", "local-rank", "rank"]
 
 
@@ -31,7 +31,7 @@ class Launch(Struct, frozen=True, forbid_unknown_fields=True):
     local_rank: int
     local_world_size: int
     node_rank: int  # counts nodes; the rank, where the launcher says less than the place (`told`)
-    # the most nodes there can be, where the launcher says less than the place, until all processes have met and
+    # the most nodes there can be, where the launcher says less than the place, until all processes have joined and
     # are counted by host (`launch.by_hosts`)
     nnodes: int
     master_addr: str | None

@@ -70,7 +70,7 @@ class Silent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Knock(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a node that could not join told node 0 by datagram: a claim, which can name a cause and is never a fact."""
+    """The claim of a node that could not join, sent to node 0 by datagram: it can name a cause and is never a fact."""
 
     host: str
     node_rank: int
@@ -118,7 +118,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
     "unusable": the folder cannot be read or written, or hangs. "no-helper": the process that works there for the node
     was killed. "alone": no file of another node appeared there.
     "headless": other nodes were there, the run of node 0 was not. `first_node_there`: node 0 answered by TCP in the
-    meantime. `first`: the host of node 0, where it came and opened no run, or died.
+    meantime. `first`: the host of node 0, where it joined and opened no run, or died.
     """
 
     host: str
@@ -135,7 +135,7 @@ class MeetingView(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
-    """Node 0, which this node had met and then lost: its name, empty where unknown, and when it was ("during ...")."""
+    """Node 0, which this node joined and then lost: its name, empty where unknown, and when ("during ...")."""
 
     host: str
     when: str
@@ -207,6 +207,8 @@ class Measured(Struct, frozen=True, forbid_unknown_fields=True):
     segments: Fact[int] = NOT_COUNTED  # packets with data that were sent
     # packets that were sent again (TCP_INFO); for a loss probe only those that were lost
     resent: Fact[int] = NOT_COUNTED
+    # the quickest round trip that the kernel saw (TCP_INFO): no busy core makes it late; of a latency probe only
+    kernel_us: Fact[float] = Missing("absent", "of interest for a latency only")
 
 
 class Probe(Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}):
@@ -337,7 +339,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def lost_run(self) -> str:
-        """Return how a node that had met the others lost them, as a sentence; empty where it did not."""
+        """Return how a node lost the run that it had joined, as a sentence; empty where it did not."""
         return self.store_lost if self.lost_first_node is None else self.lost_first_node.told
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
@@ -358,11 +360,11 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     def job_size(self) -> int:
         """The number of nodes in the job, or the larger number that a launcher gave.
 
-        A node that did not meet the others sees only itself, but its launcher told it how many there are.
+        A node that did not join the others sees only itself, but its launcher gives the number of nodes.
         """
-        said = [launch.nnodes for launch in self.claims]
-        said += [launch.nnodes for _, launch in self.known("launch")]
-        return max([self.nnodes, *said])
+        claimed_sizes = [launch.nnodes for launch in self.claims]
+        claimed_sizes += [launch.nnodes for _, launch in self.known("launch")]
+        return max([self.nnodes, *claimed_sizes])
 
 
 @lru_cache(maxsize=64)
@@ -374,6 +376,6 @@ def _by_section(
     pairs = zip(nodes.value, values, strict=True)
     if Missing not in set(map(type, values)):
         return tuple(pairs), ()
-    told = list(pairs)
-    known = tuple([(node, value) for node, value in told if not isinstance(value, Missing)])
-    return known, tuple([(node, value) for node, value in told if isinstance(value, Missing)])
+    all_pairs = list(pairs)
+    known = tuple([(node, value) for node, value in all_pairs if not isinstance(value, Missing)])
+    return known, tuple([(node, value) for node, value in all_pairs if isinstance(value, Missing)])

@@ -146,7 +146,7 @@ def _renamed(first: _Known, addresses: tuple[str, ...]) -> Any:
 
 @lru_cache(maxsize=1 << 15)
 def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
-    """Return what tells which nodes are alike; None where that cannot be told of this node."""
+    """Return the key of the node's kind: nodes with one key are alike. None where this node has none."""
     facts = node.value
     if isinstance(facts.environment, Missing) or isinstance(facts.interfaces, Missing):
         return None
@@ -157,24 +157,24 @@ def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
     read = [environment, *(dict(settings) for _, settings in files if not isinstance(settings, Missing))]
     if any(name in settings for name in _OF_ADDRESSES for settings in read):
         return None
-    own: dict[str, str] = {}
+    placeholders: dict[str, str] = {}
     for interface in facts.interfaces:
         for address in interface.addresses:
             if not address.address.startswith(_LOCAL):
-                own.setdefault(address.address, _placeholder(len(own), address.family))
+                placeholders.setdefault(address.address, _placeholder(len(placeholders), address.family))
     software = facts.software
     key = (
         tuple(sorted(environment.items())),
         files,
-        tuple(_interface(interface, own) for interface in facts.interfaces),
-        _nccl(facts.nccl, own),
-        facts.rdma if isinstance(facts.rdma, Missing) else _rdma(facts.rdma, own),
+        tuple(_interface(interface, placeholders) for interface in facts.interfaces),
+        _nccl(facts.nccl, placeholders),
+        facts.rdma if isinstance(facts.rdma, Missing) else _rdma(facts.rdma, placeholders),
         facts.pci if isinstance(facts.pci, Missing) else SameObject(facts.pci),
         facts.kernel,
         None if isinstance(software, Missing) else (software.nccl, software.torch_nccl),
     )
     try:
-        return _Alike(_kind(key), tuple(own))
+        return _Alike(_kind(key), tuple(placeholders))
     except TypeError:  # a mapping somewhere
         return None
 
@@ -195,12 +195,14 @@ def _settings_in(file: NcclConfigFile) -> Fact[tuple[tuple[str, str], ...]]:
     return file.settings if isinstance(file.settings, Missing) else tuple(file.settings.items())
 
 
-def _interface(interface: Interface, own: dict[str, str]) -> Hashable:
-    if not any(address.address in own or address.address.startswith("fe") for address in interface.addresses):
+def _interface(interface: Interface, placeholders: dict[str, str]) -> Hashable:
+    if not any(
+        address.address in placeholders or address.address.startswith("fe") for address in interface.addresses
+    ):
         return _without_own_address(SameObject(interface))
     addresses = tuple(
         (
-            own.get(address.address) or (address.address if address.family == "inet" else "<link>"),
+            placeholders.get(address.address) or (address.address if address.family == "inet" else "<link>"),
             address.family,
             address.prefix_length,
             address.label,
@@ -216,21 +218,21 @@ def _without_own_address(interface: SameObject[Interface]) -> object:
     return _kind(interface.value)
 
 
-def _nccl(nccl: NcclChoice, own: dict[str, str]) -> Hashable:
+def _nccl(nccl: NcclChoice, placeholders: dict[str, str]) -> Hashable:
     rest = (nccl.home_set, nccl.libraries, nccl.plugins)
     if isinstance(nccl.asked, Missing):
         return nccl.asked, rest
     message = nccl.asked.message
-    for name, placeholder in own.items():
+    for name, placeholder in placeholders.items():
         message = message.replace(f":{name}<", f":{placeholder}<")
     address = nccl.asked.address
-    token = None if address is None else own.get(address, address)
+    token = None if address is None else placeholders.get(address, address)
     return replace(nccl.asked, port=None, message=message, address=token), rest
 
 
-def _rdma(rdma: Rdma, own: dict[str, str]) -> Hashable:
+def _rdma(rdma: Rdma, placeholders: dict[str, str]) -> Hashable:
     rest = (rdma.device_files, rdma.peer_memory, rdma.unusable_files, rdma.verbs_library)
-    gids = tuple([_gids(port, own) for port in rdma.ports])
+    gids = tuple([_gids(port, placeholders) for port in rdma.ports])
     return kind_of_ports(SameObject(rdma)), gids, rest, tuple(rdma.unread.items())
 
 
@@ -240,11 +242,13 @@ def kind_of_ports(rdma: SameObject[Rdma]) -> object:
     return _kind(tuple([_READ_OF_PORT(port) for port in rdma.value.ports]))
 
 
-def _gids(port: RdmaPort, own: dict[str, str]) -> Hashable:
-    return port.gids if isinstance(port.gids, Missing) else tuple([_gid(gid, own) for gid in port.gids])
+def _gids(port: RdmaPort, placeholders: dict[str, str]) -> Hashable:
+    return (
+        port.gids if isinstance(port.gids, Missing) else tuple([_gid(gid, placeholders) for gid in port.gids])
+    )
 
 
-def _gid(gid: Gid, own: dict[str, str]) -> Hashable:
+def _gid(gid: Gid, placeholders: dict[str, str]) -> Hashable:
     text = gid.gid.lower()
     if text.startswith(_LINK_LOCAL_GID):
         return replace(gid, gid="<link>")
@@ -254,5 +258,5 @@ def _gid(gid: Gid, own: dict[str, str]) -> Hashable:
             address = ".".join(str(byte) for byte in bytes.fromhex(digits))
         except ValueError:
             return gid
-        return replace(gid, gid=own.setdefault(address, f"<{len(own)}mapped>"))
+        return replace(gid, gid=placeholders.setdefault(address, f"<{len(placeholders)}mapped>"))
     return gid

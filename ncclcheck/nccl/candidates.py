@@ -125,21 +125,25 @@ def _binding_by_host_name(facts: NodeFacts) -> Fact[Binding]:
     if isinstance(addresses, Missing):
         if addresses.missing not in {"absent", "error"}:
             return addresses
-        told = "" if addresses.missing == "absent" else f" ({addresses.detail})"
-        return Binding(fault=f"the host name {name} does not resolve{told}, so Gloo falls back to 127.0.0.1")
+        detail = "" if addresses.missing == "absent" else f" ({addresses.detail})"
+        return Binding(
+            fault=f"the host name {name} does not resolve{detail}, so Gloo falls back to 127.0.0.1"
+        )
     interfaces = () if isinstance(facts.interfaces, Missing) else facts.interfaces
-    own = {
+    interface_by_address = {
         _plain(address.address): interface.name
         for interface in reversed(interfaces)
         for address in interface.addresses
     }
     local = [
-        _plain(entry) for entry in addresses if _plain(entry) in own or names_this_machine(_plain(entry))
+        _plain(entry)
+        for entry in addresses
+        if _plain(entry) in interface_by_address or names_this_machine(_plain(entry))
     ]
     if not local:
         means = listed(addresses, _LISTED)
         return Binding(fault=f"the host name {name} means {means}, which is not an address of this node")
-    return _without_loopback(((own.get(local[0], "lo"), local[0]),), f"the host name {name}")
+    return _without_loopback(((interface_by_address.get(local[0], "lo"), local[0]),), f"the host name {name}")
 
 
 def _without_loopback(places: tuple[tuple[str, str], ...], source: str) -> Binding:

@@ -146,14 +146,14 @@ def _other_versions(
     base: Prediction, version: str, outcomes: list[tuple[str, Fact[Prediction]]]
 ) -> list[tuple[str, Fact[Prediction]]]:
     """Return the nearest older and the nearest newer version that choose differently."""
-    own = versions.parse(version)
+    number_here = versions.parse(version)
     differing = [
         (versions.parse(change), f"NCCL {change}", outcome)
         for change, outcome in outcomes
         if not isinstance(outcome, Missing) and _effect(base, outcome)
     ]
-    older = [(how, outcome) for number, how, outcome in differing if number < own]
-    newer = [(how, outcome) for number, how, outcome in differing if number > own]
+    older = [(how, outcome) for number, how, outcome in differing if number < number_here]
+    newer = [(how, outcome) for number, how, outcome in differing if number > number_here]
     return [*older[-1:], *newer[:1]]
 
 

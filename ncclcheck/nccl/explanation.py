@@ -28,12 +28,14 @@ def _explained(facts: NodeFacts) -> Fact[Prediction]:
 
 
 def _explained_under(facts: NodeFacts, version: str | None) -> Fact[Prediction]:
-    told, assumed = _completed(facts)
-    choice, why = _chosen(facts, told, version)
+    completed, assumed = _completed(facts)
+    choice, why = _chosen(facts, completed, version)
     if isinstance(choice, Missing):
         return choice
     return replace(
-        choice, reason=choice.reason + assumed, changes=changes.what_would_change(told, choice, version, why)
+        choice,
+        reason=choice.reason + assumed,
+        changes=changes.what_would_change(completed, choice, version, why),
     )
 
 
@@ -43,17 +45,17 @@ def network_choice(facts: NodeFacts) -> Fact[Prediction]:
 
 
 def _chosen(
-    facts: NodeFacts, told: NodeFacts, version: str | None
+    facts: NodeFacts, completed: NodeFacts, version: str | None
 ) -> tuple[Fact[Prediction], Missing | None]:
     """Return the choice from the completed facts, and why its interface is not known."""
     choice: Fact[Prediction]
     if _holds_no_addresses(facts):
         choice = NO_ADDRESSES
     else:
-        choice = node_choice(told) if version is None else predict(told, version)
+        choice = node_choice(completed) if version is None else predict(completed, version)
     why = choice if isinstance(choice, Missing) else None
     if why is not None:
-        choice = predict_without_interface(told, version, why=why)
+        choice = predict_without_interface(completed, version, why=why)
     return (why or choice if isinstance(choice, Missing) else choice), why
 
 

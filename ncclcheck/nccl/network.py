@@ -51,24 +51,24 @@ def choose_network(around: Surroundings, environment: Mapping[str, str], version
     That nothing fits is fatal; an empty NCCL_NET fits nothing. NCCL src/net.cc, since 2.27 src/plugin/net.cc
     (ncclNetInit), and src/init.cc for NCCL_NET.
     """
-    wanted = environment.get("NCCL_NET")
+    named_network = environment.get("NCCL_NET")
     passed: list[str] = []
     for offer in _offers(around, environment, version):
-        if wanted is not None and not _is_called(offer, wanted):
+        if named_network is not None and not _is_called(offer, named_network):
             continue
         if offer.works is None:
             return NetworkChoice(None, f"not known: {'; '.join([*passed, offer.reason])}")
         if offer.works:
             return NetworkChoice(offer.name, "; ".join([*passed, offer.reason]), offer.ports)
         passed += [offer.reason] if offer.reason else []
-    setting = "no network" if wanted is None else f"NCCL_NET={wanted}: no network of this name"
+    setting = "no network" if named_network is None else f"NCCL_NET={named_network}: no network of this name"
     why = f" ({'; '.join(passed)})" if passed else ""
     return NetworkChoice(None, f"NCCL stops with an error: {setting} can be used{why}", fails=True)
 
 
-def _is_called(offer: _Offer, wanted: str) -> bool:
-    is_internal = wanted.lower() in {IB.lower(), SOCKET.lower()}
-    return offer.name.lower() == wanted.lower() or (offer.may_be_named_otherwise and not is_internal)
+def _is_called(offer: _Offer, name: str) -> bool:
+    is_internal = name.lower() in {IB.lower(), SOCKET.lower()}
+    return offer.name.lower() == name.lower() or (offer.may_be_named_otherwise and not is_internal)
 
 
 def _offers(around: Surroundings, environment: Mapping[str, str], version: str) -> Iterator[_Offer]:
@@ -200,9 +200,9 @@ def _left_out(closed: Sequence[RdmaPort]) -> str:
 
 
 def _assumed(rdma: Rdma) -> str:
-    untold = []
+    unknown = []
     if isinstance(rdma.verbs_library, Missing):
-        untold.append("that libibverbs can be loaded")
+        unknown.append("that libibverbs can be loaded")
     if isinstance(rdma.device_files, Missing):
-        untold.append("that its device files are there")
-    return f", assuming {' and '.join(untold)} (not told)" if untold else ""
+        unknown.append("that its device files are there")
+    return f", assuming {' and '.join(unknown)} (not told)" if unknown else ""

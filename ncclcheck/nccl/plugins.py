@@ -106,8 +106,10 @@ def _loaded(plugin: NetPlugin, version: str, is_named: bool) -> Attempt:
     usable = [api for api in plugin.apis if api in accepted]
     if not usable:
         speaks = ", ".join(f"v{api}" for api in plugin.apis) or "none"
-        wanted = f"v{accepted.start} to v{accepted.stop - 1}"
-        reason = f"NCCL {version} loads no {plugin.file}: it has plug-in API {speaks}, needed is {wanted}"
+        accepted_api = f"v{accepted.start} to v{accepted.stop - 1}"
+        reason = (
+            f"NCCL {version} loads no {plugin.file}: it has plug-in API {speaks}, needed is {accepted_api}"
+        )
         return Attempt(plugin.file, False, reason, is_named)
     name = plugin.file if isinstance(plugin.network, Missing) else plugin.network
     reason = f"the plug-in {plugin.path} (API v{max(usable)}) comes before NCCL's own networks"

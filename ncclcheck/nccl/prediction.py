@@ -187,11 +187,11 @@ def _set_in_files(
     if isinstance(facts.nccl, Missing) or isinstance(facts.environment, Missing):
         return ""
     environment = {**facts.environment, **changes}
-    own = {name: value for name, value in environment.items() if value is not None}
+    values = {name: value for name, value in environment.items() if value is not None}
     files, home_set = facts.nccl.config_files, facts.nccl.home_set
     sources = {
-        name: nccl_environment.source_of(name, own, files, version or versions.NEWEST, home_set=home_set)
-        for name in sorted(set(re.findall(r"\b(NCCL_\w+)=", reason)) - own.keys())
+        name: nccl_environment.source_of(name, values, files, version or versions.NEWEST, home_set=home_set)
+        for name in sorted(set(re.findall(r"\b(NCCL_\w+)=", reason)) - values.keys())
     }
     return "".join(f"; {name} is set in {source}" for name, source in sources.items() if source)
 
@@ -226,12 +226,15 @@ def known_version(facts: NodeFacts) -> str | None:
 def _known_version(node: SameObject[NodeFacts]) -> str | None:
     """Worked out once for each node: many checks ask for it."""
     facts = node.value
-    said: list[Fact[str]] = []
+    known: list[Fact[str]] = []
     if not isinstance(facts.nccl, Missing) and not isinstance(facts.nccl.asked, Missing):
-        said.append(facts.nccl.asked.version)
+        known.append(facts.nccl.asked.version)
     if not isinstance(facts.software, Missing):
-        said += [facts.software.nccl, facts.software.torch_nccl]
-    return next((text for text in said if not isinstance(text, Missing) and versions.is_version(text)), None)
+        known += [facts.software.nccl, facts.software.torch_nccl]
+    return next(
+        (text for text in known if not isinstance(text, Missing) and versions.is_version(text)),
+        None,
+    )
 
 
 def effective_environment(
@@ -261,13 +264,13 @@ def _changed_environment(
 
 @lru_cache(maxsize=MOST_NODES)
 def _unchanged_environment(
-    own: SameObject[dict[str, str]],
+    environment: SameObject[dict[str, str]],
     files: SameObject[tuple[NcclConfigFile, ...]],
     rules: str,
     home_set: bool,
 ) -> Fact[dict[str, str]]:
     """Worked out once for all nodes that hold the same objects."""
-    return _read(own.value, files.value, rules, home_set)
+    return _read(environment.value, files.value, rules, home_set)
 
 
 def _environment(
@@ -362,18 +365,18 @@ def _asked_pair(
     """Interface and local address of an answer. Under NCCL_COMM_ID the id carries that address, not the one bound."""
     if asked.result_code != 0 or isinstance(facts.interfaces, Missing):
         return (None, None) if asked.result_code != 0 else (asked.interface, asked.address)
-    own = {
+    owner_of = {
         _plain(address.address): interface.name
         for interface in reversed(facts.interfaces)
         for address in reversed(interface.addresses)
     }
     name = asked.interface.partition(":")[0] if asked.interface else None
     address = _plain(asked.address) if asked.address else None
-    if address in own:
-        return name or own[address], address
+    if address in owner_of:
+        return name or owner_of[address], address
     if not isinstance(predicted, Missing) and name in {None, predicted.interface}:
         return predicted.interface, predicted.address
-    return name, next((text for text, owner in own.items() if owner == name), None)
+    return name, next((text for text, owner in owner_of.items() if owner == name), None)
 
 
 def _disagreement(asked: NcclAnswer, pair: tuple[str | None, str | None], predicted: Fact[Prediction]) -> str:

@@ -65,7 +65,7 @@ def distance(first: Position, second: Position) -> str | None:
     """PIX below one switch, PXB over several, PHB within a NUMA node, else SYS; None where that is not known.
 
     NCCL src/graph/paths.cc (ncclTopoSetPaths). Where no device has a NUMA node, all are at one; where only one of the
-    two has none, that of the other tells nothing about it.
+    two has none, that of the other says nothing about it.
     """
     shared = next((switch for switch in first.switches if switch in second.switches), None)
     if shared is not None:

@@ -41,7 +41,7 @@ def choose_transport(
         network=choice.network,
         network_reason=choice.reason
         + _devices(facts, choice.ports, environment, version)
-        + _untold(choice.ports, gids),
+        + _unknown_gids(choice.ports, gids),
         hcas=tuple(
             HcaChoice(port.device, port.port, gid_choice.index)
             for port, gid_choice in zip(choice.ports, gids, strict=True)
@@ -109,7 +109,7 @@ def _devices(
     )
 
 
-def _untold(ports: Sequence[RdmaPort], gids: Sequence[gid.GidChoice]) -> str:
+def _unknown_gids(ports: Sequence[RdmaPort], gids: Sequence[gid.GidChoice]) -> str:
     """Why the GID of a port is not known, each reason once."""
     ports_of: dict[str, list[RdmaPort]] = {}
     for port, choice in zip(ports, gids, strict=True):

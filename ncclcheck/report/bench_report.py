@@ -102,16 +102,16 @@ def _conditions(snapshot: Snapshot, bench: BenchResult) -> Iterator[str]:
         )
     if bench.isolation.gpus:
         yield f"GPUs alone, all at the same time: {_alone(bench.isolation.gpus)}"
-    kept, left_out = dict[str, list[str]](), dict[str, list[str]]()
+    set_on, left_out = dict[str, list[str]](), dict[str, list[str]]()
     for node in snapshot.nodes:
         if isinstance(node.facts.environment, Missing):
             continue
         unset = [name for name, value in bench.environment.get(node.host, {}).items() if value is None]
         for name in distorting(node.facts.environment):
-            (left_out if name in unset else kept).setdefault(name, []).append(node.host)
+            (left_out if name in unset else set_on).setdefault(name, []).append(node.host)
     for name, hosts in left_out.items():
         yield f"measured without {name}, which the job sets on {fold_hosts(hosts)}: it distorts times"
-    for name, hosts in kept.items():
+    for name, hosts in set_on.items():
         yield f"measured with {name}, as the job sets it on {fold_hosts(hosts)}: it distorts times"
 
 
@@ -137,7 +137,7 @@ def _references(snapshot: Snapshot, bench: BenchResult) -> tuple[Comparable, ...
 def _judged_by(
     snapshot: Snapshot, bench: BenchResult, found: Sequence[Ceiling], references: Sequence[Comparable]
 ) -> Iterator[str]:
-    """One sentence: the scale that decided, and those that came after it or were not there.
+    """One sentence: the scale that decided, and those that followed it or were not available.
 
     The other ranks first, then the machine's own last good run, then what the links allow, a table last. Floors are the
     user's word, and stand beside all of that.

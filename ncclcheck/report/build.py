@@ -29,9 +29,9 @@ from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.nccl.explanation import explain
 from ncclcheck.nccl.prediction import Prediction
 from ncclcheck.report.bench_report import bench_report
-from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.soak.soak_not_done import interrupted_on, soak_not_done
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.verdict import verdict
 
 _MOST_LATE = 4
 _INCONCLUSIVE = ("undecided", "budget", "twin differs", "as-is failed")  # how trials end that tell nothing
@@ -137,7 +137,7 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
     if snapshot.store_changed:
         yield "another program writes into the store of this run, so nothing that it brought is certain"
     yield from (still.told for still in snapshot.stood_still)
-    yield from _not_met(snapshot)
+    yield from _not_joined(snapshot)
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:
         yield f"neither the interfaces nor the environment of {fold_hosts(unread)} could be read"
@@ -155,7 +155,7 @@ def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Ite
         yield from soak_not_done(snapshot.bench)
 
 
-def _not_met(snapshot: Snapshot) -> Iterator[str]:
+def _not_joined(snapshot: Snapshot) -> Iterator[str]:
     if snapshot.lost_run:
         yield snapshot.lost_run
     elif snapshot.viewpoint == "one-node" and snapshot.job_size > 1:
@@ -195,10 +195,10 @@ def _late_facts(snapshot: Snapshot, runs: Sequence[CheckRun]) -> Iterator[str]:
     read = {name for check in all_checks() if check.code in ran for name in (*check.needs, *check.alike)}
     for node in snapshot.nodes:
         late = [
-            told
+            late_fact
             for name in node.facts.__struct_fields__
             if name in read or len(ran) == len(runs)
-            for told in _late(getattr(node.facts, name), name)
+            for late_fact in _late(getattr(node.facts, name), name)
         ]
         more = [f"{len(late) - _MOST_LATE} more"] if len(late) > _MOST_LATE else []
         if late:
@@ -227,8 +227,8 @@ def _isolation_not_done(snapshot: Snapshot) -> Iterator[str]:
     isolation = snapshot.isolation
     if isinstance(isolation, Missing):
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
-        told = why if isolation.missing == "absent" else isolation.detail or isolation.missing
-        yield f"no pairs of nodes were tested: {told}"
+        reason = why if isolation.missing == "absent" else isolation.detail or isolation.missing
+        yield f"no pairs of nodes were tested: {reason}"
     elif isolation.unheard is not None:
         yield f"the tests were cut short: {fold_hosts(isolation.unheard.hosts)} fell silent: {isolation.unheard.words}"
     elif isolation.undecided:
@@ -241,8 +241,8 @@ def _matrix_not_done(snapshot: Snapshot) -> Iterator[str]:
     matrix = snapshot.matrix
     if isinstance(matrix, Missing):
         why = "it takes two nodes" if snapshot.nnodes == 1 else "no round was finished"
-        told = why if matrix.missing == "absent" else matrix.detail or matrix.missing
-        yield f"no pairs of nodes were measured: {told}"
+        reason = why if matrix.missing == "absent" else matrix.detail or matrix.missing
+        yield f"no pairs of nodes were measured: {reason}"
     elif matrix.unheard is not None:
         yield f"the matrix was not finished: {fold_hosts(matrix.unheard.hosts)} fell silent: {matrix.unheard.words}"
     elif not matrix.is_finished:

@@ -97,13 +97,13 @@ class Changes(Struct, frozen=True):
 
 def changes(old: Report, new: Report, tolerance: float) -> Changes:
     """Compare two reports. `tolerance` is the share of a bandwidth that may be lost before it counts."""
-    findings, kept = _findings(old, new)
+    findings, unchanged = _findings(old, new)
     checks = tuple(_checks(old, new))
     points, note, missing = _bandwidth(old.bench, new.bench, tolerance)
     before, after = _hosts(old, "reported"), _hosts(new, "reported")
     silent = tuple(sorted(_silent_now(old, new)))
-    told = {host for finding in findings if _is_worse(finding) for host in finding.hosts}
-    untold = sorted(set(silent) - told)
+    blamed_hosts = {host for finding in findings if _is_worse(finding) for host in finding.hosts}
+    unknown = sorted(set(silent) - blamed_hosts)
     worse = [
         *_worse_verdict(old, new),
         *(_finding_words(finding) for finding in findings if _is_worse(finding)),
@@ -115,7 +115,7 @@ def changes(old: Report, new: Report, tolerance: float) -> Changes:
         *(_point_words(point) for point in points if point.verdict == "loss"),
         *missing,
         *_lost_bench(old, new),
-        *([f"{plural(len(untold), 'node')} did not report now: {fold_hosts(untold)}"] if untold else []),
+        *([f"{plural(len(unknown), 'node')} did not report now: {fold_hosts(unknown)}"] if unknown else []),
     ]
     return Changes(
         old=_side(old),
@@ -123,7 +123,7 @@ def changes(old: Report, new: Report, tolerance: float) -> Changes:
         different_jobs=tuple(_different_jobs(old, new)),
         regressions=tuple(worse),
         findings=findings,
-        findings_kept=kept,
+        findings_kept=unchanged,
         checks=checks,
         values=tuple(value_changes(old, new)),
         bandwidth=points,
@@ -235,11 +235,11 @@ def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]
     by_host = not _other_nodes(old, new)  # of nodes with other names only checks can be compared
     before, after = _seen(old, by_host=by_host), _seen(new, by_host=by_host)
     groups: dict[tuple[Fate, str, Severity, str, str], list[str]] = {}
-    kept = 0
+    unchanged = 0
     for (slug, host), finding in (before | after).items():
         fate, why = _fate(old, new, before.get((slug, host)), after.get((slug, host)), slug, host)
         if fate is None:
-            kept += 1
+            unchanged += 1
             continue
         shown = after.get((slug, host), finding)
         groups.setdefault((fate, slug, shown.severity, shown.code, why), []).append(host)
@@ -259,7 +259,7 @@ def _findings(old: Report, new: Report) -> tuple[tuple[FindingChange, ...], int]
             change.hosts,
         )
     )
-    return tuple(found), kept
+    return tuple(found), unchanged
 
 
 def _fate(

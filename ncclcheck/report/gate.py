@@ -54,10 +54,10 @@ def _judged(report: Report, entry: CheckEntry, findings: Sequence[Finding]) -> t
         return "failed", entry.reason
     if entry.outcome == "crashed":
         return "error", f"a bug in ncclcheck, please report it: {entry.reason}"
-    told = {"unknown": "unknown", "not_applicable": "not applicable", "ignored": "ignored"}
-    if entry.outcome in told:
+    words_by_outcome = {"unknown": "unknown", "not_applicable": "not applicable", "ignored": "ignored"}
+    if entry.outcome in words_by_outcome:
         required = entry.code in report.verdict.required
-        why = told[entry.outcome] + (f": {entry.reason}" if entry.reason else "")
+        why = words_by_outcome[entry.outcome] + (f": {entry.reason}" if entry.reason else "")
         return ("error", f"required, but {why}") if required else ("skipped", why)
     if findings or entry.outcome == "found":
         return "skipped", entry.reason

@@ -8,8 +8,8 @@ from ncclcheck.model.benchmarks.isolation import BadNode
 from ncclcheck.model.formats.choices import NodeList
 from ncclcheck.model.formats.host_words import is_host_word
 from ncclcheck.model.report import Report
+from ncclcheck.report.namesakes import left_out, list_words, namesakes
 from ncclcheck.report.text.fold import fold_hosts
-from ncclcheck.report.told_apart import left_out, list_words, namesakes
 
 _WORDS = {"hang": "hangs", "died": "fails in a test", "unreachable": "cannot be reached"}
 
@@ -70,5 +70,5 @@ def reason_of(node: BadNode) -> str:
     if node.verdict in _WORDS:
         return _WORDS[node.verdict]
     parts = [("sends", node.sends), ("receives", node.receives)]
-    ways = [f"{way} {part:.0%}" for way, part in parts if part is not None]
-    return f"slow, {' and '.join(ways)} of usual" if ways else "slow"
+    shares = [f"{direction} {part:.0%}" for direction, part in parts if part is not None]
+    return f"slow, {' and '.join(shares)} of usual" if shares else "slow"

@@ -15,7 +15,6 @@ from ncclcheck.exchange.join.rendezvous import placed
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.opening import load_torch
 from ncclcheck.exchange.trust.munge import trust_of
-from ncclcheck.exchange.trust.run_key import RefusedKey
 from ncclcheck.facts.host.open_files import restore_file_limit
 from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.name_servers import hasten_lookups, silent_servers
@@ -53,43 +52,41 @@ def run_command(
     `relayed` is the store of a run that another process leads, which started this one on its node.
     """
     if options.head is not None:
-        if isinstance(options.key, RefusedKey):
-            raise UsageError(options.key.why)
+        if options.refused_key is not None:
+            raise UsageError(options.refused_key.why)
         return run_from_head(options, environ, say, show)
     clock = start_clock()
     notice_pauses()
-    told = {} if options.command == "node" else environ  # this node alone, whatever launcher started it
-    detected = detect(told, options.flags, options.line)
+    launch_environ = (
+        {} if options.command == "node" else environ
+    )  # this node alone, whatever launcher started it
+    detected = detect(launch_environ, options.flags, options.line)
     if detected.most_node_ranks > 1 and relayed is None and silent_servers():
         hasten_lookups()  # before the first one
     launch = _place(detected, options)
-    key = None if isinstance(options.key, RefusedKey) else options.key
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
-    deadline, trust = (
-        Deadline(options.timeout_s),
-        trust_of(key, environ, launch),
-    )
+    deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
-    if isinstance(options.key, RefusedKey):
-        take_no_part(context, options.key)
-        raise UsageError(options.key.why)
+    if options.refused_key is not None:
+        take_no_part(context, options.refused_key)
+        raise UsageError(options.refused_key.why)
     state, interrupted = RunState(), False
     prepared = prepare(context) if launch.is_agent else None
     try:
         _take_part(context, prepared, state, relayed)
     except KeyboardInterrupt:
-        # mpirun and torchrun end a job as soon as one process has failed: who has the verdict by then, has ended.
+        # mpirun and torchrun kill all processes once one has failed. A process that has the verdict is not interrupted.
         interrupted = state.verdict is None
         if not state.snapshot.nodes and prepared is not None and prepared.done():
             state.snapshot = replace(state.snapshot, nodes=(own_node(context, prepared.result()),))
     finally:
         if prepared is not None:
             release(prepared)
-    state.snapshot = replace(state.snapshot, authentication=context.trust.told())
+    state.snapshot = replace(state.snapshot, authentication=context.trust.authentication())
     try:
-        ended = _conclude(context, state, clock, interrupted=interrupted)
+        ended = _build_result(context, state, clock, interrupted=interrupted)
     except KeyboardInterrupt:  # what was seen is not lost for that
-        ended = _conclude(context, state, clock, interrupted=True)
+        ended = _build_result(context, state, clock, interrupted=True)
     return replace(ended, until_free=partial(_leave, state, prepared))
 
 
@@ -120,7 +117,7 @@ def _take_part(
     checks_itself = context.is_alone and context.options.command in ("preflight", "node") and relayed is None
     has_key = prepared is None and context.trust.key is not None  # a further rank needs no torch then
     if not (checks_itself or has_key or (serves_nobody(context) and relayed is None)):
-        in_background(load_torch, "torch")  # it takes seconds, which nobody has to wait for later
+        in_background(load_torch, "torch")  # it takes seconds: loaded now, no later step waits for it
     if relayed is not None and prepared is not None:
         as_relayed_participant(context, prepared, relayed, state)
     elif folder is not None and launch.nnodes > 1:
@@ -136,7 +133,7 @@ def _take_part(
         as_participant(context, prepared, state)
 
 
-def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
+def _build_result(context: Context, state: RunState, clock: RunClock, *, interrupted: bool) -> RunResult:
     """Return the report: node 0's where this process has it, else its own with node 0's verdict."""
     is_agent = context.launch.is_agent and state.writes
     if state.documents is not None and not interrupted:
@@ -151,6 +148,6 @@ def _conclude(context: Context, state: RunState, clock: RunClock, *, interrupted
     return RunResult(report, saved, prints, partial(state.announce, report, saved), writes=is_agent)
 
 
-def _same(own: Verdict, told: Finish) -> Verdict:
-    status = STATUS_OF.get(told.exit_code, "error")
-    return replace(own, status=status, exit_code=told.exit_code, reasons=told.reasons)
+def _same(own_verdict: Verdict, finish: Finish) -> Verdict:
+    status = STATUS_OF.get(finish.exit_code, "error")
+    return replace(own_verdict, status=status, exit_code=finish.exit_code, reasons=finish.reasons)

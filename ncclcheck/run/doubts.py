@@ -1,4 +1,4 @@
-"""What a run saw that somebody disturbed, or while its own process stood still: nobody is accused of it.
+"""Results that were disturbed from outside or by a pause of this process: no node is blamed for them.
 
 Erased and forged messages look like nodes that hang. So where the store shows that another program writes into it, what
 was concluded from silence is dropped, and the verdict is inconclusive.
@@ -28,7 +28,7 @@ STRANGER = "another program writes into the store of this run"
 
 
 def store_changes(store: Store, host: str) -> tuple[StoreChanged, ...]:
-    """Return what of this process's own messages somebody else has changed in the store."""
+    """Return which of this process's messages another process changed in the store."""
     if not isinstance(store, RecordingStore):
         return ()
     changes = store.changed()
@@ -38,17 +38,19 @@ def store_changes(store: Store, host: str) -> tuple[StoreChanged, ...]:
 
 
 def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) -> Snapshot:
-    """Return the snapshot without what was concluded from messages, where somebody else erases or writes them."""
+    """Return the snapshot without conclusions from messages that another process erased or wrote."""
     if not changes:
         return snapshot
     why = Missing("error", STRANGER)
-    own = {change.host for change in changes}
+    reporting_hosts = {change.host for change in changes}
     return replace(
         snapshot,
         store_changed=changes,
-        silent=tuple(node for node in snapshot.silent if node.phase != "end" and node.host not in own),
+        silent=tuple(
+            node for node in snapshot.silent if node.phase != "end" and node.host not in reporting_hosts
+        ),
         refused=(),
-        bench=_bench_without(snapshot.bench, STRANGER, keep=()),
+        bench=_bench_without(snapshot.bench, STRANGER, states=()),
         comparison=_compared(snapshot.comparison, why),
         isolation=_unless_absent(snapshot.isolation, why),
         matrix=_unless_absent(snapshot.matrix, why),
@@ -58,19 +60,19 @@ def with_store_changes(snapshot: Snapshot, changes: tuple[StoreChanged, ...]) ->
 def with_pauses(
     snapshot: Snapshot, listener: StoodStill, pauses: Mapping[str, Mapping[str, float]]
 ) -> Snapshot:
-    """Return the snapshot without what came of it that a process of ncclcheck itself stood still.
+    """Return the snapshot without the consequences of a pause of an ncclcheck process.
 
-    `listener`: how long the coordinator did; who was silent meanwhile is unknown. `pauses`: host -> step -> seconds.
-    A pause from which nothing came is not told.
+    `listener`: the pause of the coordinator; the nodes silent meanwhile are unknown. `pauses`: host -> step -> seconds.
+    A pause without consequences is not reported.
     """
-    kept, spoilt = _untouched(snapshot.probes, pauses)
-    seen = replace(snapshot, probes=kept)
+    undisturbed, spoilt = _untouched(snapshot.probes, pauses)
+    seen = replace(snapshot, probes=undisturbed)
     still: list[StoodStill] = []
     if listener.seconds >= STOOD_STILL_S:
         why = Missing("timeout", listener.told)
         seen = replace(
             seen,
-            bench=_bench_without(seen.bench, listener.told, keep=_SEEN),
+            bench=_bench_without(seen.bench, listener.told, states=_SEEN),
             isolation=why if _is_bad(seen.isolation) else seen.isolation,
             matrix=why if _has_lost(seen.matrix) else seen.matrix,
         )
@@ -100,12 +102,12 @@ def _untouched(
     """Return the probes that no pause of an end may have spoilt, and the hosts of which probes were dropped."""
     if isinstance(probes, Missing):
         return probes, set()
-    kept, spoilt = [], set()
+    undisturbed, spoilt = [], set()
     for probe in probes:
         ends = {host for host in (probe.from_host, probe.to_host) if _has_spoilt(probe, pauses.get(host, {}))}
         spoilt |= ends
-        kept += [] if ends else [probe]
-    return tuple(kept), spoilt
+        undisturbed += [] if ends else [probe]
+    return tuple(undisturbed), spoilt
 
 
 def _has_spoilt(probe: Probe, steps: Mapping[str, float]) -> bool:
@@ -128,17 +130,17 @@ def _failed_hosts(bench: Fact[BenchResult]) -> set[str]:
     return set() if isinstance(bench, Missing) else {failure.host for failure in bench.failures}
 
 
-def _bench_without(bench: Fact[BenchResult], why: str, keep: tuple[str, ...]) -> Fact[BenchResult]:
+def _bench_without(bench: Fact[BenchResult], why: str, states: tuple[str, ...]) -> Fact[BenchResult]:
     """Return the benchmark without the ranks that failed, but for failures of a kind that needs no doubt."""
-    if isinstance(bench, Missing) or all(failure.state in keep for failure in bench.failures):
+    if isinstance(bench, Missing) or all(failure.state in states for failure in bench.failures):
         return bench
-    kept = tuple(failure for failure in bench.failures if failure.state in keep)
+    failures = tuple(failure for failure in bench.failures if failure.state in states)
     soak = bench.soak
     if soak is not None:
         events = tuple(event for event in soak.events if event.kind not in _OF_RANKS)
         soak = replace(soak, events=events)
     unfinished = "; ".join(filter(None, (bench.unfinished, why)))
-    return replace(bench, failures=kept, unfinished=unfinished, soak=soak)
+    return replace(bench, failures=failures, unfinished=unfinished, soak=soak)
 
 
 def _compared(comparison: Fact[Comparison], why: Missing) -> Fact[Comparison]:

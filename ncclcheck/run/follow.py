@@ -85,13 +85,13 @@ class OrderReader:
 
         Where the step was refused, node 0 may still write its own in its place, or go on to the one after it.
         """
-        told: bytes | Missing | None = None
+        document: bytes | Missing | None = None
         if self._refused_data is None:
-            told = self._store.wait_document(keys.step(self._next), deadline)
+            document = self._store.wait_document(keys.step(self._next), deadline)
         for _ in polls(deadline):
             steps = (self._next,) if self._refused_data is None else (self._next, self._next + 1)
             for number in steps:
-                order, told = self._look(number, told), None
+                order, document = self._look(number, document), None
                 if self._store.lost is not None:
                     return self._lost(self._store.lost)
                 if order is not None:
@@ -99,21 +99,21 @@ class OrderReader:
                     return number, order
         return self._lost(Missing("timeout", f"step/{self._next} did not come in time"))
 
-    def _look(self, number: int, told: bytes | Missing | None) -> Any:
+    def _look(self, number: int, document: bytes | Missing | None) -> Any:
         """Return the order that stands there, where it is new and node 0 may have given it."""
-        data = self._store.get_document(keys.step(number)) if told is None else told
+        data = self._store.get_document(keys.step(number)) if document is None else document
         if isinstance(data, Missing):
             if data.missing in ("absent", "timeout") or self._store.lost is not None:
                 return None
             data = data.detail.encode()  # no document: it is refused as one
         if data == OWN_ORDERS:
-            own = self._store.get_document(keys.order(number, self._bounds.ticket))
-            if isinstance(own, Missing):  # it is not for this process
+            own_order = self._store.get_document(keys.order(number, self._bounds.ticket))
+            if isinstance(own_order, Missing):  # it is not for this process
                 if self._is_further_rank:
                     return data
                 self._next, self._refused_data = number, data  # an agent still looks at the next one
                 return None
-            data = own
+            data = own_order
         return None if data == self._refused_data else self._accepted(number, data)
 
     def _accepted(self, number: int, data: bytes) -> Any:
@@ -140,7 +140,7 @@ class OrderReader:
         return None
 
     def _lost(self, why: Missing) -> Missing:
-        """Return why no order came, with what was refused before."""
+        """Return why no order arrived, with the orders refused before."""
         if not self._told:
             return why
         step, reason = self._told[-1]

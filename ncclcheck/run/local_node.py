@@ -81,12 +81,12 @@ def release(prepared: Future[LocalNode]) -> None:
     prepared.add_done_callback(close)
 
 
-def _nccl_target(facts: NodeFacts, own: Sequence[Target], nccl: NcclListener) -> tuple[Target, ...]:
+def _nccl_target(facts: NodeFacts, targets: Sequence[Target], nccl: NcclListener) -> tuple[Target, ...]:
     listening = nccl.listening()
     if listening is None or isinstance(facts.nccl, Missing) or isinstance(facts.nccl.asked, Missing):
         return ()
     known = facts.nccl.asked.interface or next(
-        (target.interface for target in own if target.address == listening.address), ""
+        (target.interface for target in targets if target.address == listening.address), ""
     )
     return (Target(known, listening.address, listening.port, "nccl", listening.room),)
 
@@ -107,7 +107,7 @@ def own_node(context: Context, local: LocalNode) -> Node:
     return Node(context.host, context.launch.node_rank, local.facts)
 
 
-def with_master(facts: NodeFacts, way: MasterPath) -> NodeFacts:
+def with_master(facts: NodeFacts, path: MasterPath) -> NodeFacts:
     """Return the facts with the node's path to the master and the route it takes."""
-    route = Route(way.name, "master", way.source_address, way.interface)
-    return replace(facts, master=way, routes=(route,))
+    route = Route(path.name, "master", path.source_address, path.interface)
+    return replace(facts, master=path, routes=(route,))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ncclcheck.exchange.background import in_background
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.entering import join_at
-from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_way
+from ncclcheck.exchange.join.first import Trouble, hold_port, listen, own_path
 from ncclcheck.exchange.join.master import MasterSearch
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -33,8 +33,8 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
     launch = context.launch
     if context.is_alone:
         return serve(0, context.prefix, deadline), NOT_NEEDED
-    own = addresses_now()
-    naming = in_background(lambda: own_way(launch, own, deadline), "name")
+    own_addresses = addresses_now()
+    naming = in_background(lambda: own_path(launch, own_addresses, deadline), "name")
     if launch.shared_store:
         failed = loaded_torch(deadline)
         patience = deadline.within(JOIN_LAUNCHER_STORE_S)
@@ -45,11 +45,11 @@ def open_store(context: Context, deadline: Deadline) -> tuple[Store | Missing, M
             outcome, detail = torch_word(failed), failed.detail
         return store, replace(naming.result(), outcome=outcome, detail=detail)
     served = _serve(context, deadline)
-    way = naming.result()
+    path = naming.result()
     if isinstance(served, tuple):
         outcome, detail = served
-        return Missing("error", detail), replace(way, outcome=outcome, detail=detail)
-    return served, replace(way, outcome=keys.SERVING) if launch.nnodes == 1 else way
+        return Missing("error", detail), replace(path, outcome=outcome, detail=detail)
+    return served, replace(path, outcome=keys.SERVING) if launch.nnodes == 1 else path
 
 
 def _serve(context: Context, deadline: Deadline) -> Store | Trouble:
@@ -83,15 +83,15 @@ def _outcome_of(failed: Missing) -> MasterOutcome:
 
 
 def search_of(context: Context) -> MasterSearch:
-    """Return what this process looks for, and as whom."""
-    own, job_id = addresses_now(), context.launch.job_id
-    return MasterSearch(context.launch, context.host, own, job_id, trust=context.trust)
+    """Return the search for node 0, with the identity of this process."""
+    own_addresses, job_id = addresses_now(), context.launch.job_id
+    return MasterSearch(context.launch, context.host, own_addresses, job_id, trust=context.trust)
 
 
-def join_store(context: Context, way: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
+def join_store(context: Context, path: MasterPath, deadline_s: float) -> tuple[Store | Missing, MasterPath]:
     """Return the store that answers at the end of the path; where it is none, the path's outcome says so."""
     needs_torch = context.trust.key is None or context.launch.shared_store
     failed = loaded_torch(context.deadline) if needs_torch else None
     if failed is not None:
-        return failed, replace(way, outcome=torch_word(failed), detail=failed.detail)
-    return join_at(way, search_of(context), context.join, context.deadline.within(deadline_s))
+        return failed, replace(path, outcome=torch_word(failed), detail=failed.detail)
+    return join_at(path, search_of(context), context.join, context.deadline.within(deadline_s))

@@ -69,12 +69,14 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     starts: bool = False  # a command is started if all checks pass: the verdict has to be node 0's own
     head: HeadRequest | None = None  # --hosts: the nodes are elsewhere
     meet_in: str | None = None  # --meet-in: the folder in which the nodes meet
-    # By which the processes of the run know each other, never part of a report; what is refused stops this process
-    key: RunKey | RefusedKey | None = None
+    key: RunKey | None = None  # by which the processes of the run know each other; never part of a report
+    refused_key: RefusedKey | None = (
+        None  # the key that was given and is not used: this process takes no part
+    )
 
 
 def _nobody_waits() -> None:
-    """Do nothing: there is nobody to release."""
+    """Do nothing: no other process waits."""
 
 
 class RunResult(Struct, frozen=True):

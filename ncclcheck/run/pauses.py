@@ -1,4 +1,4 @@
-"""Where a process of a run stood still, as it tells node 0: nobody is accused of that time."""
+"""Pauses of processes of a run, as they report them to node 0: no node is blamed for that time."""
 
 from __future__ import annotations
 
@@ -49,15 +49,17 @@ class PauseNotes:
         self._store.set_document(self._key, encode(Pauses(SCHEMA, TOOL_VERSION, self._told)))
 
 
-def told_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[str, float]]:
+def reported_pauses(store: Store, host_of: Mapping[int, str]) -> dict[str, dict[str, float]]:
     """Return for how many seconds the nodes (ticket -> host) stood still, by step; only those that did."""
     key_of = {keys.stood_still(ticket): host for ticket, host in host_of.items()}
     found: dict[str, dict[str, float]] = {}
     for key, data in store.get_documents(tuple(key_of)).items():
         try:
-            told = read_message(data, Pauses, SMALL_LIMIT_BYTES).seconds
+            seconds_by_step = read_message(data, Pauses, SMALL_LIMIT_BYTES).seconds
         except DecodeError:
-            continue  # it accuses nobody
-        if len(told) <= _MOST_STEPS and all(0 < seconds < LONGEST_OPTION_S for seconds in told.values()):
-            found[key_of[key]] = told
+            continue  # it blames no node
+        if len(seconds_by_step) <= _MOST_STEPS and all(
+            0 < seconds < LONGEST_OPTION_S for seconds in seconds_by_step.values()
+        ):
+            found[key_of[key]] = seconds_by_step
     return found

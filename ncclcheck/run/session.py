@@ -31,7 +31,7 @@ class Joining(Struct, frozen=True):
 
     `knocks`: what nodes that cannot join told it. `given_up`: node ranks that will not come, for another reason.
     `names`: what nodes that did not come call themselves. `when_lost`: what there is to report where the store is lost
-    while nodes join; None: go on with those who came.
+    while nodes join; None: go on with the nodes that joined.
     """
 
     timeout_s: float
@@ -87,7 +87,7 @@ class Answers(Struct, Generic[T], frozen=True):
     waited_s: float
 
     def of(self, agent: Member, silence: Missing) -> Fact[T]:
-        """Return an agent's answer; Missing where it was refused, `silence` where none came."""
+        """Return an agent's answer; Missing where it was refused, `silence` where there is none."""
         if agent.ticket in self.refused:
             return Missing("error", self.refused[agent.ticket])
         return self.accepted.get(agent.ticket, silence)
@@ -130,8 +130,8 @@ def broadcast_order(session: Session, order: Any) -> Callable[[int], str]:
     number = session.state.orders_given
     session.state.orders_given += 1
     if isinstance(order, Mapping):
-        own = {keys.order(number, ticket): _message(part) for ticket, part in order.items()}
-        session.store.set_documents(own)
+        documents = {keys.order(number, ticket): _message(part) for ticket, part in order.items()}
+        session.store.set_documents(documents)
     session.store.set_document(
         keys.step(number), OWN_ORDERS if isinstance(order, Mapping) else _message(order)
     )

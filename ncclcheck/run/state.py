@@ -45,8 +45,8 @@ class RunState:
         self.held = ""  # workers of a benchmark that did not end, as a sentence
         self.gone: frozenset[int] = (
             frozenset()
-        )  # tickets that answer no more: nobody waits for them at the end
-        self.is_over = False  # nobody can be led any more
+        )  # tickets that no longer answer: the end does not wait for them
+        self.is_over = False  # no participant can be given orders any more
 
     @property
     def is_read(self) -> bool:

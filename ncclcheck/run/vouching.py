@@ -21,7 +21,7 @@ from ncclcheck.run.steps.finish import Finish
 _MOST_DIGITS = 5
 
 
-def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, state: RunState) -> Vouch:
+def vouch_of(context: Context, path: MasterPath, asker: VerdictAsker, state: RunState) -> Vouch:
     """Return what is asked before a verdict is believed; where no command follows, nothing."""
     if not context.options.starts or context.trust.key is not None:
         return believes_all  # what stands in a store with a key is by node 0
@@ -32,24 +32,24 @@ def vouch_of(context: Context, way: MasterPath, asker: VerdictAsker, state: RunS
         port = asker.store.get(keys.VERDICT_PORT)
         if isinstance(port, Missing) or not port.isdigit() or len(port) > _MOST_DIGITS:
             return "finish: node 0 does not say where it confirms its verdict"
-        told = ask_verdict(way.name, int(port), asker, judged_messages(asker.store.written))
-        if isinstance(told, str):
-            return f"finish: {told}"
-        if told.exit_code != verdict.exit_code:
+        confirmation = ask_verdict(path.name, int(port), asker, judged_messages(asker.store.written))
+        if isinstance(confirmation, str):
+            return f"finish: {confirmation}"
+        if confirmation.exit_code != verdict.exit_code:
             return "finish: node 0 itself has not given this verdict"
-        if told.changed:
-            return f"finish: node 0 judged something else than what this node sent ({told.changed[0][:40]!a})"
-        state.report_digest = told.report
+        if confirmation.changed:
+            return f"finish: node 0 judged something else than what this node sent ({confirmation.changed[0][:40]!a})"
+        state.report_digest = confirmation.report
         return ""
 
     return vouch
 
 
-def with_vouching(participant: Participant, way: MasterPath, state: RunState) -> Participant:
+def with_vouching(participant: Participant, path: MasterPath, state: RunState) -> Participant:
     """Give the participant a store that remembers what was sent, and what it asks before it believes a verdict."""
     store = RecordingStore(participant.store)
     asker = VerdictAsker(store, participant.nonce, participant.ticket)
-    return replace(participant, store=store, vouch=vouch_of(participant.context, way, asker, state))
+    return replace(participant, store=store, vouch=vouch_of(participant.context, path, asker, state))
 
 
 def belongs_to_verdict(state: RunState, report: bytes, exit_code: int) -> bool:

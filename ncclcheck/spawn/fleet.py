@@ -44,7 +44,7 @@ class RemoteGreeting(Struct, frozen=True):
 
 
 class Host(Struct, frozen=True):
-    """One host: its name and rank in reports, how it is started, and what it is told once it is there.
+    """One host: its name and rank in reports, how it is started, and the task that it gets once it runs.
 
     `fallback` starts it without ssh, where it is this very machine; empty elsewhere.
     """
@@ -270,10 +270,12 @@ class Fleet:
                 self._ended(connection, code)
             elif connection.phase == "starting" and time.monotonic() - connection.began > self._greeting_s:
                 text = f"nothing came from ncclcheck there in {self._greeting_s:.0f} s"
-                said = reason(
+                stderr_text = reason(
                     connection.errors.decode(errors="replace") or connection.noise.decode(errors="replace")
                 )
-                self._give_up(connection, "silent", f"{text}; it said: {said}" if said else text)
+                self._give_up(
+                    connection, "silent", f"{text}; it said: {stderr_text}" if stderr_text else text
+                )
 
     def _drain(self, connection: _Connection) -> None:
         """Read what it wrote last from the pipes, whose end need not come (ssh may leave a master behind)."""

@@ -44,7 +44,7 @@ def start_job(command: JobCommand) -> int:
         command.program,
         list(command.words),
         dict(command.environ),
-        file_actions=[(os.POSIX_SPAWN_DUP2, given, number) for number, given in command.streams.items()],
+        file_actions=[(os.POSIX_SPAWN_DUP2, source, number) for number, source in command.streams.items()],
         setsigmask=[signal.Signals(number) for number in command.mask],
         setsigdef=defaults,
     )

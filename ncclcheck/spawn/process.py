@@ -57,11 +57,11 @@ def end_with_parent() -> None:
     _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
-def raise_file_limit(wanted: int) -> int:
-    """Raise the limit of open files to `wanted`, or to the hard limit; return the soft limit before."""
+def raise_file_limit(needed: int) -> int:
+    """Raise the limit of open files to `needed`, or to the hard limit; return the soft limit before."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with suppress(OSError, ValueError):  # a container may forbid it: some hosts are then not started
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return soft

@@ -66,8 +66,8 @@ def ssh_command(
     }
     words = [*(f"{name}={value}" for name, value in sorted(environment.items())), python]
     command = " ".join(["exec", "env", *map(_word, words), "-m", "ncclcheck", "remote"])
-    given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    return [*ssh, *given, target, f"exec /bin/sh -c '{command}'"]
+    option_words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+    return [*ssh, *option_words, target, f"exec /bin/sh -c '{command}'"]
 
 
 def _word(text: str) -> str:
@@ -102,28 +102,28 @@ def local_command(python: str, environment: Mapping[str, str], open_files: int) 
 
 def why_ended(returncode: int, stderr: str, noise: str, python: str) -> tuple[UnreachedCause, str]:
     """Return why a command line of `ssh_command` ended before ncclcheck ran there, and the text that says so."""
-    said = reason(stderr)
+    error_text = reason(stderr)
     lower = stderr.lower()
     if returncode == SSH_FAILED:
         known = next((cause for words, cause in _SSH_WORDS if re.search(words, lower)), None)
-        return known or "closed", said or "ssh ended with 255 and said nothing"
+        return known or "closed", error_text or "ssh ended with 255 and said nothing"
     if "no module named" in lower and "ncclcheck" in lower.partition("no module named")[2]:
-        return "no-ncclcheck", said
+        return "no-ncclcheck", error_text
     if "no such command" in lower and "remote" in lower:
-        return "other-version", said
+        return "other-version", error_text
     if returncode in (NOT_FOUND, NOT_EXECUTABLE):
-        return "no-python", said or f"{python} cannot be run (exit {returncode})"
+        return "no-python", error_text or f"{python} cannot be run (exit {returncode})"
     how = f"signal {-returncode}" if returncode < 0 else f"exit {returncode}"
-    return "ended", f"{said or reason(noise) or 'it said nothing'} ({how})"
+    return "ended", f"{error_text or reason(noise) or 'it said nothing'} ({how})"
 
 
 def reason(text: str) -> str:
     """Return the lines that say why, of many the last ones, without control characters."""
     lines = ["".join(letter for letter in line if letter.isprintable()).strip() for line in text.splitlines()]
     telling = [line for line in lines if line and not _NOISE.match(line)]
-    kept: list[str] = []
+    last_lines: list[str] = []
     for line in reversed(telling[-4:]):
-        if sum(map(len, kept)) + len(line) > _MOST_TEXT:
+        if sum(map(len, last_lines)) + len(line) > _MOST_TEXT:
             break
-        kept.insert(0, line)
-    return "; ".join(kept) or (telling[-1][:_MOST_TEXT] if telling else "")
+        last_lines.insert(0, line)
+    return "; ".join(last_lines) or (telling[-1][:_MOST_TEXT] if telling else "")

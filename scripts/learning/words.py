@@ -16,10 +16,10 @@ from msgspec import Struct, toml
 
 from ncclcheck.logs.messages.known import groups
 from ncclcheck.logs.messages.software import software_groups
-from ncclcheck.logs.patterns.words import Words, words_of
+from ncclcheck.logs.patterns.work_words import Words, words_of
 from tests.logs.rounds import HeldOut
 
-FILE = Path(__file__).parents[2] / "ncclcheck/logs/patterns/words.toml"
+FILE = Path(__file__).parents[2] / "ncclcheck/logs/patterns/work_words.toml"
 ENDINGS = Path(__file__).parents[2] / "tests/logs/patterns/endings.toml"
 _SMOOTHING = 0.5  # lines: what a word counts that no line of a kind has
 _OF_STARTS = 0.3  # how much a line of a start counts, against one of trouble

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.proof import settle
 from ncclcheck.advice.rule import Changes, predictions
 from ncclcheck.model.fact import Missing

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.rule import Rule, predictions
 from ncclcheck.advice.threads import advise_threads
 from ncclcheck.model.fact import Fact, Missing

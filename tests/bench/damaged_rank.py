@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.gpu.device import Call, Calls, open_device
 from ncclcheck.bench.point import BenchRank, measure_all, prepare
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.exchange.store.torch_versions import make_store
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, RankContext

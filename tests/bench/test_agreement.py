@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.agreement import BatchReport, barrier, exchange
 from ncclcheck.bench.gathering import DOCUMENT_BYTES, gather_documents
 from ncclcheck.bench.gpu.device import open_device
-from ncclcheck.bench.progress import ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import ProgressPage, new_page, read_page
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("group")]
 REPORT = BatchReport(

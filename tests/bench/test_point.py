@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.gpu.device import Calls, Device, open_device
 from ncclcheck.bench.point import BenchRank, measure_all, prepare
-from ncclcheck.bench.progress import ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.model.bench import BenchPlan, Op, Point
 from ncclcheck.model.fact import Missing

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.point import measure_round, prepare
-from ncclcheck.bench.progress import ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import ProgressPage, new_page, read_page
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.turns import Turn, mean_of, take_turns

@@ -14,10 +14,10 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.culprits import DEADLINES, RankState, all_done, judge
+from ncclcheck.bench.progress_page import ErrorKind, ProgressPage
 from ncclcheck.bench.supervise import Running, start
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import DEADLINES, RankState, all_done, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.model.bench import BenchPlan, Point, RankFailure
 from ncclcheck.spawn.process import state_letter
@@ -175,7 +175,7 @@ def test_a_rank_that_is_stopped_now_and_then_is_the_late_one() -> None:
 AGENT = """
 import sys, time, threading
 import torch.distributed as dist
-from ncclcheck.bench.progress import ErrorKind, ProgressPage
+from ncclcheck.bench.progress_page import ErrorKind, ProgressPage
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.bench.worker import _kind

@@ -33,8 +33,8 @@ from tests.fact_builders import GONE
 ROOT = Path(__file__).parents[2]
 
 
-def declared(body: Body, *, needs: tuple[str, ...] = (), nodes: int = 1, met: bool = False) -> Check:
-    return Check("NC999", "made-up", "Made up", needs, nodes, met, "", body)
+def declared(body: Body, *, needs: tuple[str, ...] = (), nodes: int = 1, joined: bool = False) -> Check:
+    return Check("NC999", "made-up", "Made up", needs, nodes, joined, "", body)
 
 
 def answering(*answers: Answer) -> Body:
@@ -113,13 +113,13 @@ def test_a_check_of_several_nodes_is_not_asked_of_one() -> None:
 
 
 def test_a_check_of_nodes_that_met_is_unknown_where_they_did_not() -> None:
-    one = declared(answering(fault()), met=True)
+    one = declared(answering(fault()), joined=True)
     assert outcome(one, seen_alone(cluster(2), "node02")) == ("unknown", "the nodes did not meet")
     assert outcome(one)[0] == "found"
 
 
 def test_a_check_of_nodes_that_met_and_lost_node_0_says_so() -> None:
-    one = declared(answering(fault()), met=True)
+    one = declared(answering(fault()), joined=True)
     told = "node 0 (node01) was lost during the benchmark"
     assert outcome(one, left_alone(cluster(2), "node02")) == ("unknown", told)
 

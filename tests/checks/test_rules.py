@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ncclcheck.checks.registry import Selection, run_checks
-from ncclcheck.checks.rules import in_force, told
+from ncclcheck.checks.rules import in_force, rule_text
 from ncclcheck.model.policy.expected import PolicyRule
 from tests.builders import with_environment
 from tests.hardware_builders import rdma_cluster
@@ -36,8 +36,8 @@ def test_the_report_tells_why_a_check_is_ignored_or_demoted() -> None:
     harmful = runs["env-harmful"]
     if any(finding.severity == "warning" for finding in harmful.findings):
         assert not any(finding.severity == "error" for finding in harmful.findings)
-    assert told(PolicyRule("demote", "NC604", "a.toml")) == "demoted to a warning by a.toml"
-    assert told(PolicyRule("require", "NC604", "a.toml", "why")) == "required by a.toml: why"
+    assert rule_text(PolicyRule("demote", "NC604", "a.toml")) == "demoted to a warning by a.toml"
+    assert rule_text(PolicyRule("require", "NC604", "a.toml", "why")) == "required by a.toml: why"
 
 
 def test_an_error_that_is_demoted_says_by_whom() -> None:

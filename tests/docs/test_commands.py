@@ -13,7 +13,7 @@ import pytest
 from ncclcheck.checks.registry import every_check
 from ncclcheck.cli.main import command
 from ncclcheck.cli.request import run_options
-from ncclcheck.launch.line.command import read_command
+from ncclcheck.launch.line.command_line import read_command
 from ncclcheck.model.errors import UsageError
 from tests.docs.code_blocks import PAGES, ROOT, SCRIPTS, Example, examples
 

@@ -48,3 +48,18 @@ def test_a_rank_that_never_came_is_silent_though_its_node_is_there() -> None:
     (silent,) = silent_ranks(Arrivals(there, {}, 10.0))
     assert (silent.host, silent.node_rank) == ("node1-local-rank-1", 1)
     assert silent_nodes(launch(0, 2), Arrivals(there, {}, 10.0), {}) == ()
+
+
+def test_the_missing_ranks_of_a_node_are_one_entry_however_many_the_node_speaks_of() -> None:
+    def silent_of(size: int, *present: int) -> list[str]:
+        there = {
+            local: Hello(SCHEMA, "0.1.0", "node0", launch(0, 1, local_rank=local, local_world_size=size))
+            for local in (0, *present)
+        }
+        return [silent.host for silent in silent_ranks(Arrivals(there, {}, 10.0))]
+
+    assert silent_of(8, 1, 2) == ["node0-local-ranks-3-7"]
+    assert silent_of(8, 2, 3, 4, 6, 7) == ["node0-local-ranks-1+5"]
+    assert silent_of(4096) == ["node0-local-ranks-1-4095"]
+    (odd,) = silent_of(4096, *range(2, 4096, 2))
+    assert odd == "node0-local-ranks-1+3+5+7+9+11+13+15+..."

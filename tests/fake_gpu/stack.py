@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from ncclcheck.bench.progress import Progress, read_page
+from ncclcheck.bench.progress_page import Progress, read_page
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NOT_GIVEN = "needs the fake CUDA stack (scripts/test --fake-gpu DIR)"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.measure.blame import are_told_apart, slow_cores, slow_links, slow_ranks
+from ncclcheck.measure.blame import are_distinguishable, slow_cores, slow_links, slow_ranks
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import CoreSpeed, LinkSpeed, Point
 from tests.bench_builders import bench_point
@@ -187,11 +187,11 @@ def test_a_little_noise_of_the_others_hides_nobody() -> None:
 
 
 def test_cores_are_told_apart_where_nobody_but_the_slow_one_had_to_share() -> None:
-    assert are_told_apart(cores(25.0, 26.0, 30.0))
-    assert are_told_apart(cores(25.0, 26.0, 47.0))
-    assert not are_told_apart(cores(25.0, 33.0, 47.0))
-    assert not are_told_apart(cores(60.0, 60.0, 60.0))
-    assert are_told_apart(cores(60.0))
+    assert are_distinguishable(cores(25.0, 26.0, 30.0))
+    assert are_distinguishable(cores(25.0, 26.0, 47.0))
+    assert not are_distinguishable(cores(25.0, 33.0, 47.0))
+    assert not are_distinguishable(cores(60.0, 60.0, 60.0))
+    assert are_distinguishable(cores(60.0))
 
 
 def links(count: int, gb_s: Callable[[int, int], float], cpu_share: float = 0.1) -> list[LinkSpeed]:
@@ -238,8 +238,8 @@ def test_a_core_whose_speed_changes_is_not_taken_for_one_that_is_shared() -> Non
     )
     (slow,) = slow_cores(seen)
     assert (slow.rank, slow.shared, slow.core_share) == (2, True, 0.48)
-    assert are_told_apart(seen)
-    assert not are_told_apart([replace(speed, core_share=0.0) for speed in seen])
+    assert are_distinguishable(seen)
+    assert not are_distinguishable([replace(speed, core_share=0.0) for speed in seen])
 
 
 def test_rank_without_a_core_is_named_beside_a_slightly_slow_one() -> None:

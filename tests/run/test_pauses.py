@@ -8,7 +8,7 @@ from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
 from ncclcheck.run import pauses
-from ncclcheck.run.pauses import PauseNotes, told_pauses
+from ncclcheck.run.pauses import PauseNotes, reported_pauses
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_pause_is_told_with_the_step_that_it_was_in(still: list[float]) -> Non
     still[0] += 4.0  # it had answered, and others still called it, or were at the next step
     notes.begin("measure")
     notes.tell()
-    assert told_pauses(store, {1: "node01", 2: "node02"}) == {"node02": {"reach": 16.0, "measure": 4.0}}
+    assert reported_pauses(store, {1: "node01", 2: "node02"}) == {"node02": {"reach": 16.0, "measure": 4.0}}
 
 
 def test_short_pauses_are_not_told(still: list[float]) -> None:
@@ -37,7 +37,7 @@ def test_short_pauses_are_not_told(still: list[float]) -> None:
         notes.begin(step)
         still[0] += 2.0
         notes.tell()
-    assert told_pauses(store, {2: "node02"}) == {}
+    assert reported_pauses(store, {2: "node02"}) == {}
 
 
 @pytest.mark.parametrize("seconds", [b"{}", b'{"reach":-1}', b'{"reach":1e300}'])
@@ -45,4 +45,4 @@ def test_what_cannot_be_is_not_taken(seconds: bytes) -> None:
     store = within_process(MemoryBackend(), 0)
     message = b'{"schema_version":"1","tool_version":"1","seconds":' + seconds + b"}"
     store.set_document(keys.stood_still(2), message)
-    assert not told_pauses(store, {2: "node02"}).get("node02")
+    assert not reported_pauses(store, {2: "node02"}).get("node02")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.exchange.join.verdict import Given, VerdictAsker, VerdictServer
+from ncclcheck.exchange.join.verdict import GivenVerdict, VerdictAsker, VerdictServer
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.recording import RecordingStore, digest_of, judged_messages
@@ -54,14 +54,14 @@ def test_the_verdict_of_node_0_on_what_this_node_sent_is_believed(
     own: RecordingStore, verdicts: VerdictServer
 ) -> None:
     seen = RunState()
-    verdicts.give(Given(0, "digest", judged_messages(own.written)))
+    verdicts.give(GivenVerdict(0, "digest", judged_messages(own.written)))
     assert vouching(own, seen)(PASS) == ""
     assert seen.report_digest == "digest"
 
 
 def test_a_verdict_that_node_0_has_not_given_is_not(own: RecordingStore, verdicts: VerdictServer) -> None:
     assert "has not given this verdict" in vouching(own, RunState())(PASS)
-    verdicts.give(Given(1, "", judged_messages(own.written)))
+    verdicts.give(GivenVerdict(1, "", judged_messages(own.written)))
     assert "has not given this verdict" in vouching(own, RunState())(PASS)
 
 
@@ -69,7 +69,7 @@ def test_a_verdict_that_node_0_has_not_given_is_not(own: RecordingStore, verdict
 def test_a_verdict_on_forged_facts_or_probes_is_not(
     own: RecordingStore, verdicts: VerdictServer, key: str
 ) -> None:
-    verdicts.give(Given(0, "", {**judged_messages(own.written), key: digest_of(b"forged")}))
+    verdicts.give(GivenVerdict(0, "", {**judged_messages(own.written), key: digest_of(b"forged")}))
     assert "judged something else" in vouching(own, RunState())(PASS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection, Mapping
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere, removal_of
 from ncclcheck.model.fact import Missing
@@ -101,13 +101,18 @@ def _changes(
         return [everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)})]
     if forced:
         tried.append(everywhere(snapshot, {GID_INDEX: removal_of(snapshot, GID_INDEX)}))
-    own = {node.host: _common_index(used_ports(node.facts, now[node.host])) for node in snapshot.nodes}
-    shared = set.intersection(*own.values())
+    indexes_by_host = {
+        node.host: _common_index(used_ports(node.facts, now[node.host])) for node in snapshot.nodes
+    }
+    shared = set.intersection(*indexes_by_host.values())
     if shared:
         tried.append(everywhere(snapshot, {GID_INDEX: str(min(shared))}))
-    elif all(own.values()):
+    elif all(indexes_by_host.values()):
         tried.append(
-            {host: {GID_INDEX: str(min(indexes))} if host in wrong else {} for host, indexes in own.items()}
+            {
+                host: {GID_INDEX: str(min(indexes))} if host in wrong else {}
+                for host, indexes in indexes_by_host.items()
+            }
         )
     return tried
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.advice.network import common_network
+from ncclcheck.advice.leftover_settings import common_network
 from ncclcheck.advice.rule import NOT_ASKABLE, Changes, Rule, merged, predictions, used_ports, value_of
 from ncclcheck.advice.setting import everywhere
 from ncclcheck.model.fact import Missing
@@ -33,7 +33,7 @@ _SOURCE = (
 Ports: TypeAlias = tuple[RdmaPort, ...]
 
 
-class _Kept(Struct, frozen=True):
+class _UsablePorts(Struct, frozen=True):
     """The ports of a host that belong to the fabric, and why the others do not."""
 
     ports: Ports
@@ -55,23 +55,23 @@ def advise_ports(
         return None, (
             "NCCL: the RDMA ports of the nodes have no link layer in common, so they cannot connect",
         )
-    kept = {
-        node.host: _kept(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
+    usable = {
+        node.host: _usable_ports(node.facts, used[node.host], now[node.host], layer, base.get(node.host, {}))
         for node in snapshot.nodes
     }
-    wrong = [host for host, transport in kept.items() if transport.ports != used[host]]
+    wrong = [host for host, transport in usable.items() if transport.ports != used[host]]
     if not wrong:
         return None, ()
-    for change in _values(snapshot, {host: transport.ports for host, transport in kept.items()}, wrong):
+    for change in _values(snapshot, {host: transport.ports for host, transport in usable.items()}, wrong):
         after = predictions(snapshot, merged(base, change))
         if not isinstance(after, Missing) and all(
-            set(used_ports(node.facts, after[node.host])) == set(kept[node.host].ports)
+            set(used_ports(node.facts, after[node.host])) == set(usable[node.host].ports)
             for node in snapshot.nodes
         ):
-            left = hca.names_of(kept[wrong[0]].ports)
+            left = hca.names_of(usable[wrong[0]].ports)
             evidence = f"then {wrong[0]} uses {left}; {NOT_ASKABLE}: {_SOURCE}"
-            return Rule(change, f"on {listed(wrong, 4)}, {kept[wrong[0]].why}", evidence), ()
-    return None, (f"NCCL: on {listed(wrong, 4)}, {kept[wrong[0]].why}, and no list of ports changes that",)
+            return Rule(change, f"on {listed(wrong, 4)}, {usable[wrong[0]].why}", evidence), ()
+    return None, (f"NCCL: on {listed(wrong, 4)}, {usable[wrong[0]].why}, and no list of ports changes that",)
 
 
 def _common_layer(used: Mapping[str, Ports]) -> str | None:
@@ -84,14 +84,14 @@ def _common_layer(used: Mapping[str, Ports]) -> str | None:
     return max(common, key=lambda layer: (common[layer], layer == "InfiniBand"), default=None)
 
 
-def _kept(
+def _usable_ports(
     facts: NodeFacts, used: Ports, now: Prediction, layer: str, changes: Mapping[str, str | None]
-) -> _Kept:
+) -> _UsablePorts:
     """Only what is certain goes: the other link layer, what a prefix caught, and ports that serve something else."""
     of_layer = tuple(port for port in used if port.link_layer == layer)
     if of_layer != used:
         others = _others(used, of_layer)
-        return _Kept(
+        return _UsablePorts(
             of_layer, f"NCCL would mix {others} with ports of {layer}, which cannot connect to each other"
         )
     value = value_of(facts, HCA, changes)
@@ -101,13 +101,13 @@ def _kept(
         named = {port.device for port in meant}
         is_list_of_names = all(entry.name in named for entry in pattern.entries)
         if pattern.exclude or pattern.exact or not is_list_of_names or meant == used:
-            return _Kept(used)  # a list that somebody wrote and that does what it says
-        return _Kept(meant, f"{HCA}={value} names prefixes, which take {_others(used, meant)} too")
+            return _UsablePorts(used)  # a list that somebody wrote and that does what it says
+        return _UsablePorts(meant, f"{HCA}={value} names prefixes, which take {_others(used, meant)} too")
     compute = _compute_ports(used, now.gpu_nic)
     if compute == used:
-        return _Kept(used)
+        return _UsablePorts(used)
     others = _others(used, compute)
-    return _Kept(compute, f"NCCL would use {others} too, beside the fabric of {_described(compute)}")
+    return _UsablePorts(compute, f"NCCL would use {others} too, beside the fabric of {_described(compute)}")
 
 
 def _is_named(pattern: hca.HcaPattern, port: RdmaPort) -> bool:
@@ -124,7 +124,7 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
     beside = tuple([port for port in used if port.device in cards.near])
     served: set[str] = set()
     served = served.union(*(cards.near[port.device] for port in beside))
-    is_told = cards.told.issuperset([port.device for port in used])
+    is_told = cards.nics.issuperset([port.device for port in used])
     if beside and is_told and served == cards.gpus:
         used = beside
     rates = [_rate(port) for port in used]
@@ -141,9 +141,9 @@ def _compute_ports(used: Ports, gpu_nic: Sequence[GpuNic]) -> Ports:
 
 
 class _Cards(Struct, frozen=True):
-    """The cards whose distance to the GPUs is told; `near`: the GPUs that have each of them near."""
+    """The cards whose distance to the GPUs is known; `near`: the GPUs that have each of them near."""
 
-    told: frozenset[str]
+    nics: frozenset[str]
     near: dict[str, frozenset[str]]
     gpus: frozenset[str]
 
@@ -155,8 +155,8 @@ def _cards(gpu_nic: SameObject[Sequence[GpuNic]]) -> _Cards:
     for nic in gpu_nic.value:
         if nic.distance in _NEAR:
             near.setdefault(nic.nic, set()).add(nic.gpu)
-    told, gpus = frozenset(nic.nic for nic in gpu_nic.value), frozenset(nic.gpu for nic in gpu_nic.value)
-    return _Cards(told, {nic: frozenset(found) for nic, found in near.items()}, gpus)
+    nics, gpus = frozenset(nic.nic for nic in gpu_nic.value), frozenset(nic.gpu for nic in gpu_nic.value)
+    return _Cards(nics, {nic: frozenset(found) for nic, found in near.items()}, gpus)
 
 
 def _kind(port: RdmaPort) -> str | None:
@@ -169,17 +169,17 @@ def _rate(port: RdmaPort) -> float:
     return 0.0 if isinstance(port.rate_gbps, Missing) else port.rate_gbps
 
 
-def _others(used: Ports, kept: Ports) -> str:
-    return _described(tuple(port for port in used if port not in kept))
+def _others(used: Ports, usable: Ports) -> str:
+    return _described(tuple(port for port in used if port not in usable))
 
 
 def _described(ports: Ports) -> str:
     return listed((f"{hca.name_of(port)} ({_rate(port):g} Gbit/s {port.link_layer})" for port in ports), 4)
 
 
-def _values(snapshot: Snapshot, kept: Mapping[str, Ports], wrong: Sequence[str]) -> list[Changes]:
+def _values(snapshot: Snapshot, usable: Mapping[str, Ports], wrong: Sequence[str]) -> list[Changes]:
     """Exact lists to try: one for all nodes, else one for each node that needs it."""
-    names: dict[str, str] = {host: _list_of(snapshot, host, ports) for host, ports in kept.items()}
+    names: dict[str, str] = {host: _list_of(snapshot, host, ports) for host, ports in usable.items()}
     together = list(dict.fromkeys(entry for text in names.values() for entry in text.split(",")))
     tried = []
     if len(together) <= _MOST_ENTRIES:

@@ -17,7 +17,7 @@ from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
 from ncclcheck.bench.gpu.gpu_timer import Call as Call
 from ncclcheck.bench.gpu.gpu_timer import Calls as Calls
 from ncclcheck.bench.gpu.gpu_timer import Conditions, GpuTimer, captured
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.model.bench import Backend
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Device(Struct, frozen=True):
 
     `time_calls` makes the calls back to back and returns the microseconds of each. `time_loop` times them together,
     since an event after each takes time itself: the mean of sizes up to `loop_bytes` is from it; its number is that of
-    calls that go before the loop. `conditions` tells what the last batch was measured under. `record` turns a call that
+    calls that go before the loop. `conditions` says what the last batch was measured under. `record` turns a call that
     was made once into the one to be timed. After `evict` no buffer is in the cache. `compared_at_once` elements are
     verified in one operation. `free_bytes`: memory for larger pools, of all ranks of the node. `gpu`: by what GPUs are
     compared after the collectives.

@@ -1,4 +1,4 @@
-"""Whether a process group is told its GPU when it is made, which depends on torch's version."""
+"""Whether a process group gets its GPU when it is made, which depends on torch's version."""
 
 from __future__ import annotations
 

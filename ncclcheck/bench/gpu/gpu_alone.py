@@ -32,14 +32,14 @@ def gpu_speeds(rank: BenchRank, parts: GpuParts) -> tuple[GpuSpeed, ...]:
 
     Where one looks slow all do it again, and the best counts: a disturbance does not last, a slow GPU does.
     """
-    own = _measured(rank, parts)
-    found = _gathered(rank, own)
+    own_speed = _measured(rank, parts)
+    found = _gathered(rank, own_speed)
     for _ in range(_MOST_PASSES - 1):
         if not slow_gpus(found):
             break
-        own = _better(own, _measured(rank, parts))
-        found = _gathered(rank, own)
-    return _gathered(rank, replace(own, health=parts.health.take()))
+        own_speed = _better(own_speed, _measured(rank, parts))
+        found = _gathered(rank, own_speed)
+    return _gathered(rank, replace(own_speed, health=parts.health.take()))
 
 
 def _measured(rank: BenchRank, parts: GpuParts) -> GpuSpeed:
@@ -67,9 +67,9 @@ def _better(before: GpuSpeed, again: GpuSpeed) -> GpuSpeed:
     )
 
 
-def _gathered(rank: BenchRank, own: GpuSpeed) -> tuple[GpuSpeed, ...]:
+def _gathered(rank: BenchRank, own_speed: GpuSpeed) -> tuple[GpuSpeed, ...]:
     rank.progress.enter()
-    documents = gather_documents(encode(own), rank.task.world_size, rank.device, rank.progress)
+    documents = gather_documents(encode(own_speed), rank.task.world_size, rank.device, rank.progress)
     rank.progress.leave(measured=False)
     return tuple(speed for document in documents if (speed := _decoded(document)) is not None)
 

@@ -26,7 +26,7 @@ _NVLINK_FIELDS = tuple(
 class GpuLook(Struct, frozen=True):
     """What NVML said of a GPU since it was last looked at: reasons for a lower clock, clock, heat, and new errors.
 
-    `clock_mhz`: the lowest of its multiprocessors; 0: not told. `temperature_c`: the highest.
+    `clock_mhz`: the lowest of its multiprocessors; 0: not known. `temperature_c`: the highest.
     """
 
     slowdowns: tuple[str, ...] = ()
@@ -77,18 +77,18 @@ class HealthWatch:
         """Return what was seen since the last look, at once. From the first one on, clock and heat are read as well."""
         with self._lock:
             seen, self._sample = self._sample, _Sample(links=self._sample.links, replays=self._sample.replays)
-            told, self._told = self._told, seen
+            before, self._told = self._told, seen
             self._is_looked_at = True
         return GpuLook(
             tuple(slowdown_words(seen.mask)),
             seen.clock_mhz,
             seen.temperature_c,
-            _more(told.links, seen.links),
-            _more(told.replays, seen.replays),
+            _more(before.links, seen.links),
+            _more(before.replays, seen.replays),
         )
 
     def _note(self, nvml: Any, handle: Any, mask: Fact[int]) -> None:
-        """Add what is so now to what the next look tells."""
+        """Add the present state to what the next look returns."""
         if not self._is_looked_at:
             return
         clock = _first([nvml.nvmlDeviceGetClockInfo])(nvml, handle, nvml.NVML_CLOCK_SM)

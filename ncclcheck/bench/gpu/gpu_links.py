@@ -82,14 +82,14 @@ def _round(lane: _Lane, pairs: Sequence[RankPair], size_bytes: int) -> float:
     """
     import torch
 
-    rank, own = lane.rank, lane.rank.task.rank
+    rank, own_rank = lane.rank, lane.rank.task.rank
     barrier(rank.device, rank.progress)
     rank.progress.enter()
     events = [torch.cuda.Event(enable_timing=True) for _ in range(1 + _TRANSFERS)]
     is_receiver = False
     for source, target in pairs:
-        if own in (source, target):
-            is_receiver = own == target
+        if own_rank in (source, target):
+            is_receiver = own_rank == target
             for event in events:
                 _enqueue(lane, size_bytes, source if is_receiver else target, is_receiver=is_receiver)
                 event.record()

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ncclcheck import timeouts
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 
 if TYPE_CHECKING:
     import torch

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ncclcheck import timeouts
 from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 
 if TYPE_CHECKING:
     import torch
@@ -102,12 +102,12 @@ class GpuTimer:
         self,
         calls: Calls,
         event_after: dict[int, torch.cuda.Event],
-        came: torch.cuda.Event,
+        arrival: torch.cuda.Event,
         progress: ProgressPage,
     ) -> None:
         """Wait for the events and show on the page how far the GPU is: a call is entered when it has come to it."""
         progress.fall_behind()
-        self._pulse.wait_for(came, progress)
+        self._pulse.wait_for(arrival, progress)
         first = 0
         for mark, ended in event_after.items():
             progress.enter(calls[first][0])

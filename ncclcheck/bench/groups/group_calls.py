@@ -44,9 +44,9 @@ class GroupCalls:
         """Scatter from a rank of the group."""
         self._rooted(self._dist.scatter, root, recv, parts)
 
-    def P2POp(self, way: Any, tensor: Tensor, peer: int) -> Any:  # noqa: N802 (torch's name)
+    def P2POp(self, operation: Any, tensor: Tensor, peer: int) -> Any:  # noqa: N802 (torch's name)
         """Return a transfer to or from a rank of the group."""
-        return self._dist.P2POp(way, tensor, self._ranks[peer], group=self._group)
+        return self._dist.P2POp(operation, tensor, self._ranks[peer], group=self._group)
 
     def batch_isend_irecv(self, transfers: Sequence[Any]) -> Sequence[Any]:
         """Start the transfers; return what there is to wait for now."""

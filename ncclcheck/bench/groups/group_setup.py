@@ -19,7 +19,7 @@ from ncclcheck.bench.point import BenchRank, PointSetup, Slot, cut
 from ncclcheck.measure.collectives import COLLECTIVES, Collective, Holds, RankContext
 from ncclcheck.measure.content import Content
 from ncclcheck.measure.mesh.mesh_plan import sizing_of
-from ncclcheck.measure.plan import pool_buffers
+from ncclcheck.measure.rank_memory import pool_buffers
 from ncclcheck.model.benchmarks.mesh import Mesh
 from ncclcheck.model.benchmarks.mesh_bench import MeshCall
 
@@ -38,15 +38,15 @@ class OwnCall(Struct, frozen=True):
     groups: DimensionGroups
 
 
-def point_setup(own: OwnCall, number: int) -> PointSetup:
+def point_setup(own_call: OwnCall, number: int) -> PointSetup:
     """Return the call on the rank's buffers; under that number the rank's progress is shown."""
-    rank, call = own.rank, own.call
-    sizing = sizing_of(call, own.mesh, ELEMENT_BYTES[rank.task.plan.dtype])
+    rank, call = own_call.rank, own_call.call
+    sizing = sizing_of(call, own_call.mesh, ELEMENT_BYTES[rank.task.plan.dtype])
     count = pool_buffers(sizing, ELEMENT_BYTES[rank.task.plan.dtype], rank.device.pool_bytes, rank.buffers)
     collective = COLLECTIVES[call.op]
     recv = cut(rank.recv, sizing.recv_count, count)
     send = recv if collective.in_place else cut(rank.send, sizing.send_count, count)
-    return group_setup(own, list(zip(send, recv, strict=True)), number)
+    return group_setup(own_call, list(zip(send, recv, strict=True)), number)
 
 
 def group_setup(own_call: OwnCall, buffers: Sequence[tuple[Tensor, Tensor]], number: int) -> PointSetup:
@@ -55,12 +55,12 @@ def group_setup(own_call: OwnCall, buffers: Sequence[tuple[Tensor, Tensor]], num
 
     rank, call, groups = own_call.rank, own_call.call, own_call.groups
     collective = of_group(COLLECTIVES[call.op], groups.first + groups.own)
-    own = RankContext(groups.own_ranks.index(rank.task.rank), len(groups.own_ranks))
+    context = RankContext(groups.own_ranks.index(rank.task.rank), len(groups.own_ranks))
     calls = GroupCalls(dist, groups.process_group, groups.own_ranks)
-    slots = [Slot(send, recv, collective.bind(calls, own, send, recv)) for send, recv in buffers]
+    slots = [Slot(send, recv, collective.bind(calls, context, send, recv)) for send, recv in buffers]
     dtype = rank.task.plan.dtype
     sizing = sizing_of(call, own_call.mesh, ELEMENT_BYTES[dtype])
-    return PointSetup(collective, own, Tables(own.world_size, dtype), sizing, slots, None, number)
+    return PointSetup(collective, context, Tables(context.world_size, dtype), sizing, slots, None, number)
 
 
 def waiting(setup: PointSetup) -> PointSetup:
@@ -73,8 +73,8 @@ def of_group(collective: Collective, group: int) -> Collective:
     """Return the collective with the data of that group, counted over all dimensions."""
 
     def shifted(holds: Holds) -> Holds:
-        def content(own: RankContext) -> Content:
-            held = holds(own)
+        def content(context: RankContext) -> Content:
+            held = holds(context)
             return replace(held, start=held.start + GROUP_STEP * group)
 
         return content

@@ -57,21 +57,21 @@ def measure_mesh(rank: BenchRank, plan: MeshPlan) -> MeshBench:
     points: list[MeshPoint] = []
     for number, call in enumerate(plan.calls):
         left_s = max(0.0, seconds - (now_s - began_s)) / (len(plan.calls) - number)
-        own = OwnCall(rank, plan.mesh, call, groups[call.dimension])
-        point, now_s = _measure_call(own, plan, _Share(now_s, left_s))
+        own_call = OwnCall(rank, plan.mesh, call, groups[call.dimension])
+        point, now_s = _measure_call(own_call, plan, _Share(now_s, left_s))
         points.append(point)
     refused = {(point.dimension, point.op) for point in points if point.unsupported}
     mix = measure_mix(rank, plan, groups, refused) if plan.mix else None
     return MeshBench(order_of(plan.mesh), tuple(points), mix, step_time(points, plan.uncounted))
 
 
-def _measure_call(own: OwnCall, plan: MeshPlan, share: _Share) -> tuple[MeshPoint, float]:
-    rank, call, groups = own.rank, own.call, own.groups
+def _measure_call(own_call: OwnCall, plan: MeshPlan, share: _Share) -> tuple[MeshPoint, float]:
+    rank, call, groups = own_call.rank, own_call.call, own_call.groups
     sizing = sizing_of(call, plan.mesh, ELEMENT_BYTES[rank.task.plan.dtype])
     on_gpus = rank.task.plan.backend == "nccl"
     of = CallOf(call, sizing, groups.ranks, rank.task.hosts, rank.task.plan.verify, on_gpus)
     before = len(rank.task.plan.ops) * len(rank.task.plan.sizes_bytes)
-    setup = point_setup(own, before + plan.calls.index(call))
+    setup = point_setup(own_call, before + plan.calls.index(call))
     first = first_call(rank, setup)
     if isinstance(first, Missing):
         return unsupported(of, first.detail), share.began_s

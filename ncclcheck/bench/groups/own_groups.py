@@ -43,13 +43,13 @@ def form_groups(rank: BenchRank, mesh: Mesh) -> Mapping[str, DimensionGroups]:
     found: dict[str, DimensionGroups] = {}
     first = 0
     for name, groups in dimension_ranks(mesh).items():
-        own, process_group = 0, None
+        own_number, process_group = 0, None
         for number, ranks in enumerate(groups):
             rank.progress.enter()
             formed = dist.new_group(list(ranks))
             rank.progress.leave(measured=False)
             if rank.task.rank in ranks:
-                own, process_group = number, formed
-        found[name] = DimensionGroups(name, groups, own, process_group, first)
+                own_number, process_group = number, formed
+        found[name] = DimensionGroups(name, groups, own_number, process_group, first)
         first += len(groups)
     return found

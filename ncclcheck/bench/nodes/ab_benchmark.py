@@ -86,12 +86,15 @@ class WorkerSet:
 
     @property
     def store_lost(self) -> Missing | None:
-        """Return why nothing more can be told to its ranks; None while it can."""
+        """Return why its ranks can get no more orders; None while they can."""
         return self._store.lost
 
     def _is_accident(self, failures: Sequence[RankFailure]) -> bool:
-        own = {state.rank for state in self.watch.states() if state.error_kind == "own"}
-        return any(failure.state not in _OF_THE_NETWORK or failure.rank in own for failure in failures)
+        ranks_with_own_error = {state.rank for state in self.watch.states() if state.error_kind == "own"}
+        return any(
+            failure.state not in _OF_THE_NETWORK or failure.rank in ranks_with_own_error
+            for failure in failures
+        )
 
 
 class AbBenchmark:

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.bench.footprint import ELEMENT_BYTES
-from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.order_limits import environment_faults, seconds_faults
 from ncclcheck.measure.mesh.mesh_plan import mesh_plan_faults
-from ncclcheck.measure.soak.plan import soak_faults
+from ncclcheck.measure.soak.soak_limits import soak_faults
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.timeouts import LONGEST_OPTION_S
 
@@ -51,7 +51,7 @@ class BenchState(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node says of its workers, small enough for one packet.
 
     `points`: how many points its rank 0 has finished; each stands in a document of its own. `left`: why the node
-    ended its workers though nobody told it to.
+    ended its workers without an order.
     """
 
     schema_version: str

@@ -9,12 +9,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
-from ncclcheck.bench.nodes.hang_evidence import culprits
-from ncclcheck.bench.nodes.kernel_answers import KernelAnswers
-from ncclcheck.bench.nodes.word_times import WordTimes
-from ncclcheck.bench.silence import Network
-from ncclcheck.bench.watch import (
+from ncclcheck.bench.culprits import (
     AT_THE_END,
     DEADLINES,
     Deadlines,
@@ -27,12 +22,17 @@ from ncclcheck.bench.watch import (
     place,
     process_lost,
 )
+from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
+from ncclcheck.bench.nodes.hang_evidence import culprits
+from ncclcheck.bench.nodes.kernel_answers import KernelAnswers
+from ncclcheck.bench.nodes.word_times import WordTimes
+from ncclcheck.bench.silence import Network
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.gather import gather_answers
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES, REPORT_LIMIT_BYTES, read_message
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
-from ncclcheck.measure.plan import refusals
+from ncclcheck.measure.rank_memory import refusals
 from ncclcheck.measure.remaining import TimeLeft, seconds_left
 from ncclcheck.model.bench import BenchResult, Isolation, NodeLog, Point, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
@@ -49,7 +49,7 @@ _BEFORE = ("starting", "joining")  # phases before a rank measures
 
 
 class Watched(Struct, frozen=True):
-    """A benchmark to watch: the run's store, the host of every ticket, what was ordered, and whom to tell.
+    """A benchmark to watch: the run's store, the host of every ticket, the order, and where progress goes.
 
     `say` writes one line of progress for people, `show` how far it is. `snapshot`: what is known of the nodes.
     """
@@ -64,7 +64,7 @@ class Watched(Struct, frozen=True):
 
 
 class BenchWatch:
-    """What is known of a running benchmark. State: each node's last message and when it came."""
+    """What is known of a running benchmark. State: each node's last message and its time."""
 
     def __init__(
         self,
@@ -371,7 +371,7 @@ def _by_host(logs: Sequence[NodeLog]) -> tuple[NodeLog, ...]:
         known = found.setdefault(log.host, log)
         if known is log:
             continue
-        both = [own.processes for own in (known, log) if not isinstance(own.processes, Missing)]
-        processes = tuple(process for own in both for process in own) if both else known.processes
+        both = [part.processes for part in (known, log) if not isinstance(part.processes, Missing)]
+        processes = tuple(process for part in both for process in part) if both else known.processes
         found[log.host] = replace(known, processes=processes, hang=known.hang or log.hang)
     return tuple(found.values())

@@ -1,4 +1,4 @@
-"""The end of a benchmark's workers: told to all nodes, awaited, and what did not die is known by name."""
+"""End the workers of a benchmark on all nodes, wait for that, and name those that did not die."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
-from ncclcheck.bench.watch import RankState
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.checks.xid import xid_demand
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.ras_client import NoAnswerError, ask
@@ -98,8 +98,8 @@ def culprits(
         return tuple(
             replace(failure, state="late", detail=f"by NCCL RAS, {seen[failure.rank]}") for failure in behind
         )
-    said = [log.hang.ras for log in logs if log.hang is not None and isinstance(log.hang.ras, str)]
-    return tuple(_with(failure, *said) for failure in failures)
+    ras_answers = [log.hang.ras for log in logs if log.hang is not None and isinstance(log.hang.ras, str)]
+    return tuple(_with(failure, *ras_answers) for failure in failures)
 
 
 def _with(failure: RankFailure, *more: str) -> RankFailure:

@@ -10,11 +10,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.bench import supervise
+from ncclcheck.bench.culprits import RankState, place
 from ncclcheck.bench.footprint import memory_needed, shortage
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.hang_evidence import HangWatch
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import RankState, place
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
@@ -70,7 +70,7 @@ def run_workers(node: WorkerNode, orders: Sequence[BenchOrder]) -> Missing | Non
 
 
 class _Workers:
-    """This node's workers of one order. State: whether they run, and what node 0 was told of them."""
+    """This node's workers of one order. State: whether they run, and what was reported to node 0."""
 
     def __init__(self, node: WorkerNode, order: BenchOrder) -> None:
         self._store, self._ticket, self._order = node.store, node.ticket, order
@@ -171,7 +171,7 @@ def _refuse_without_memory(order: BenchOrder, ranks: int) -> None:
 
 
 class _Word:
-    """What a node tells node 0. State: the number of messages, and how many points were handed over."""
+    """The reports of a node to node 0. State: the number of messages, and how many points were handed over."""
 
     def __init__(self, store: Store, ticket: int, name: str) -> None:
         self._store, self._ticket, self._name = store, ticket, name

@@ -37,8 +37,8 @@ def planned(
         return plan
     orders = {order_of(mesh): host for host, mesh in meshes(snapshot).items()}
     if len(orders) > 1:
-        told = ", ".join(f"{order} on {host}" for order, host in sorted(orders.items()))
-        return Missing("unsupported", f"the parallel groups differ between nodes: {told}")
+        order_text = ", ".join(f"{order} on {host}" for order, host in sorted(orders.items()))
+        return Missing("unsupported", f"the parallel groups differ between nodes: {order_text}")
     of_groups_s = plan.budget_s * _GROUPS_SHARE
     found = mesh_plan(request, request.mesh, sum(network.ranks_of.values()), of_groups_s)
     if isinstance(found, str):

@@ -32,10 +32,10 @@ def starting_processes(
     found: list[Starting] = []
     for agent in agents:
         ranks = network.ranks_of[agent.host]
-        own = [member for member in further if member.host == agent.host]
-        if network.backend == "nccl" and own and len(own) + 1 == ranks:
-            own.sort(key=lambda member: member.launch.local_rank)
-            found += [Starting(member, 1) for member in (agent, *own)]
+        node_members = [member for member in further if member.host == agent.host]
+        if network.backend == "nccl" and node_members and len(node_members) + 1 == ranks:
+            node_members.sort(key=lambda member: member.launch.local_rank)
+            found += [Starting(member, 1) for member in (agent, *node_members)]
         else:
             found.append(Starting(agent, ranks))
     return tuple(found)

@@ -193,7 +193,7 @@ class _PairNode:
 
 
 def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
-    """Return what node 0 is told of a test that took so many seconds: of several rails the slowest one decides."""
+    """Return the report to node 0 on a test that took so many seconds: of several rails the slowest one decides."""
     wrong = sum(result.wrong for result in results)
     if wrong:
         return _failed("died", f"{wrong} bytes arrived with wrong values", own=False)

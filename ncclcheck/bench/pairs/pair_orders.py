@@ -93,9 +93,9 @@ class PairAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
     """Yield why the node of that ticket does not follow the order."""
-    own = order.environments.get(str(ticket))
-    if own is not None:
-        yield from environment_faults([own])
+    environment = order.environments.get(str(ticket))
+    if environment is not None:
+        yield from environment_faults([environment])
     if not 0 < order.most_bytes <= MOST_BYTES:
         yield "a size out of bounds"
     if not 0 < order.rails <= MOST_RAILS:
@@ -106,8 +106,8 @@ def pairs_faults(order: PairsOrder, ticket: int) -> Iterator[str]:
 
 def answer_faults(answer: PairAnswer) -> Iterator[str]:
     """Yield why the figures of an answer are none that a node can measure."""
-    own = () if answer.received_gbit_s is None else (answer.received_gbit_s,)
-    if not all(LOWEST_RATE <= rate <= HIGHEST_RATE for rate in (*own, *answer.rails_gbit_s)):
+    received = () if answer.received_gbit_s is None else (answer.received_gbit_s,)
+    if not all(LOWEST_RATE <= rate <= HIGHEST_RATE for rate in (*received, *answer.rails_gbit_s)):
         yield "a rate out of bounds"
     if len(answer.rails_gbit_s) > MOST_RAILS:
         yield "rails out of bounds"

@@ -41,7 +41,7 @@ class PairProcess:
         self._results: dict[int, PairResult] = {}  # by rail
         self._text, self._errors = b"", b""
         self.is_ready = False
-        self.moved = 0  # how often its children came further in this round
+        self.moved = 0  # how often its children advanced in this round
 
         def keep() -> None:
             try:

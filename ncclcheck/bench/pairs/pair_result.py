@@ -82,7 +82,7 @@ def _undecided(host_of: Mapping[int, str], found: Conclusion, rounds: Rounds) ->
 def _node(
     host_of: Mapping[int, str], entry: Named, tests: Sequence[PairTest], scale: Scale | None
 ) -> BadNode:
-    said = (test.detail for test in tests if test.detail and entry.member in test.pair)
+    details = (test.detail for test in tests if test.detail and entry.member in test.pair)
     return BadNode(
         host_of[entry.member],
         entry.verdict,
@@ -91,18 +91,18 @@ def _node(
         round(entry.chance, 6),
         None if entry.sends is None else round(entry.sends, 3),
         None if entry.receives is None else round(entry.receives, 3),
-        next(said, ""),
+        next(details, ""),
         _slow_rails(entry, tests, scale),
     )
 
 
 def _slow_rails(entry: Named, tests: Sequence[PairTest], scale: Scale | None) -> tuple[int, ...]:
     """Return the GPUs of a slow node whose rails are slow, in the median of its tests; none where all are."""
-    own = [test for test in tests if entry.member in test.pair and test.rails]
-    if scale is None or not own or entry.verdict not in ("slow", "intermittent"):
+    node_tests = [test for test in tests if entry.member in test.pair and test.rails]
+    if scale is None or not node_tests or entry.verdict not in ("slow", "intermittent"):
         return ()
-    rails = range(min(len(test.rails) for test in own))
-    usual = [log_part(median(min(test.rails[rail]) for test in own), scale) for rail in rails]
+    rails = range(min(len(test.rails) for test in node_tests))
+    usual = [log_part(median(min(test.rails[rail]) for test in node_tests), scale) for rail in rails]
     slow = tuple(rail for rail in rails if usual[rail] < scale.cut)
     return slow if len(slow) < len(rails) else ()
 

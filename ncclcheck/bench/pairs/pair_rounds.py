@@ -185,10 +185,12 @@ def _lead_rings(lead: RoundContext, members: Sequence[int], plan: Plan, rounds: 
 
 
 def _ring_test(order: PairsRound, answers: Answers) -> RingTest:
-    own = [answers.get(ticket) for ticket in order.ring]
-    failed = next((answer.outcome for answer in own if answer is not None and answer.outcome != "ok"), None)
-    rates = [answer.received_gbit_s or 0.0 for answer in own if answer is not None]
-    if failed is not None or len(rates) < len(own):
+    ring_answers = [answers.get(ticket) for ticket in order.ring]
+    failed = next(
+        (answer.outcome for answer in ring_answers if answer is not None and answer.outcome != "ok"), None
+    )
+    rates = [answer.received_gbit_s or 0.0 for answer in ring_answers if answer is not None]
+    if failed is not None or len(rates) < len(ring_answers):
         return RingTest(order.number, order.ring, None, failed or "hang")
     return RingTest(order.number, order.ring, min(rates))
 

@@ -1,7 +1,7 @@
 """`python -m ncclcheck.bench.pairs.pair_server`: imports torch once, and then measures each pair in a fresh process.
 
 It reads one PairTask per line of standard input, forks a child for it, and writes "pid RAIL N"; the child writes
-"moved ROUND" whenever it came further, and its PairResult as one line of JSON. A child that hangs is killed by the
+"moved ROUND" whenever it advanced, and its PairResult as one line of JSON. A child that hangs is killed by the
 agent, and the next one starts at once: torch is imported already.
 """
 

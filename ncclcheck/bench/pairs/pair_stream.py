@@ -30,7 +30,7 @@ OVER, WHOLE, COUNTED, LOAD = 0, 1, 2, 3  # kinds of the next part; `WHOLE`: as l
 
 
 class End(Struct, frozen=True):
-    """One end of a pair or a ring: its task, its device, and what tells the agent that it came further."""
+    """One end of a pair or a ring: its task, its device, and a callback that reports each advance to the agent."""
 
     task: PairTask
     device: torch.device
@@ -51,7 +51,7 @@ class Wanted(Struct, frozen=True):
     kinds: Iterator[int]
 
 
-def stream(end: End, sender: int, size_bytes: int, wanted: Wanted) -> Stream:
+def stream(end: End, sender: int, size_bytes: int, demand: Wanted) -> Stream:
     """Send parts from `sender` to the other rank, which asks for them.
 
     A counted part is timed from the end of the part before. So none begins after a pause, in which a queue or a shaper
@@ -69,14 +69,14 @@ def stream(end: End, sender: int, size_bytes: int, wanted: Wanted) -> Stream:
             end.moved()
         return Stream()
     first = torch.zeros_like(whole)
-    counted = [torch.zeros_like(whole) for _ in range(wanted.parts)]
+    counted = [torch.zeros_like(whole) for _ in range(demand.parts)]
     took_s: list[float] = []
-    kind = next(wanted.kinds)
+    kind = next(demand.kinds)
     exchange(end, answer.fill_(kind), 1 - sender)
     begin = time.perf_counter()
     while kind:
-        part = {LOAD: load, WHOLE: first}.get(kind, counted[min(len(took_s), wanted.parts - 1)])
-        following = next(wanted.kinds)
+        part = {LOAD: load, WHOLE: first}.get(kind, counted[min(len(took_s), demand.parts - 1)])
+        following = next(demand.kinds)
         _exchange_both(end, sender, part, answer.fill_(following))
         now = time.perf_counter()
         if kind == COUNTED:
@@ -152,8 +152,8 @@ def exchange(end: End, buffer: Tensor, sender: int) -> None:
     """Send the buffer from `sender` to the other rank, and wait for it."""
     import torch.distributed as dist
 
-    way, peer = (dist.isend, 1 - sender) if end.task.rank == sender else (dist.irecv, sender)
-    for work in dist.batch_isend_irecv([dist.P2POp(way, buffer, peer)]):
+    operation, peer = (dist.isend, 1 - sender) if end.task.rank == sender else (dist.irecv, sender)
+    for work in dist.batch_isend_irecv([dist.P2POp(operation, buffer, peer)]):
         work.wait()
     synchronize(end.device)
 

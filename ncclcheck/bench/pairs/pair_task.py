@@ -1,4 +1,4 @@
-"""What the process that measures one pair is told, and what it answers: one line of JSON each."""
+"""The task and the answer of the process that measures one pair: one line of JSON each."""
 
 from __future__ import annotations
 

@@ -145,10 +145,10 @@ def _one_way(end: End, sender: int, size_bytes: int, barrier: PairBarrier) -> Pa
     streams = []
     for done in range(0, task.transfers, MOST_COUNTED):
         parts = min(MOST_COUNTED, task.transfers - done)
-        wanted = (
+        demand = (
             together(barrier, f"{sender}/{done}", parts, size_bytes) if task.barrier_ranks else alone(parts)
         )
-        streams.append(stream(end, sender, size_bytes, wanted))
+        streams.append(stream(end, sender, size_bytes, demand))
     return _result(task, size_bytes, streams)
 
 

@@ -35,7 +35,7 @@ Answers: TypeAlias = dict[int, PairAnswer]  # by ticket
 
 
 class RoundContext(Struct, frozen=True):
-    """How node 0 leads the rounds: through the store, until the deadline; `say` tells the user.
+    """How node 0 leads the rounds: through the store, until the deadline; `say` prints a line for the user.
 
     `stood_still_s`: for how long node 0 itself did not run so far. That time counts for nobody.
     """
@@ -111,7 +111,7 @@ def gather_round(
 
 
 class _PairSigns:
-    """What ends of pairs say while they measure. State: their signs so far, when the last came, the last look."""
+    """Signs of life of the ends while they measure. State: the signs so far, the time of the last, the last look."""
 
     def __init__(self, store: Store, number: int) -> None:
         self._store, self._number = store, number
@@ -164,7 +164,7 @@ def _signed(store: Store, awaited: Mapping[int, int]) -> list[int]:
 
 
 def _read(store: Store, number: int, members: Sequence[int], answers: Answers) -> None:
-    """Read the answers that came since, all in one request."""
+    """Read the new answers, all in one request."""
     waited = {keys.pairs_answer(number, ticket): ticket for ticket in members if ticket not in answers}
     for key, data in store.get_documents(tuple(waited)).items():
         try:

@@ -35,7 +35,7 @@ _STEAL, _COLUMNS = 7, 8  # columns of /proc/stat after the name, proc_stat(5)
 
 
 class CounterReader:
-    """The counters of this machine. A class because it tells by how much they grew since it was last asked."""
+    """The counters of this machine. A class because it returns the growth since the last read."""
 
     def __init__(self, host: str, root: Path = Path("/")) -> None:
         self._host, self._root = host, root

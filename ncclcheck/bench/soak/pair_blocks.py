@@ -36,8 +36,8 @@ def measure_turns(rank: BenchRank, first_turn: int, turns: int, part_bytes: int)
     for turn in range(first_turn, first_turn + min(turns, every)):
         pairs = pairs_of_turn(len(members), turn % every)
         rounds += [pairs, tuple((right, left) for left, right in pairs)]
-    own = [_transfer_of_round(rank, members, pairs, part_bytes) for pairs in rounds]
-    numbers = [*(transfer.gbit_s for transfer in own), *(transfer.waited for transfer in own)]
+    transfers = [_transfer_of_round(rank, members, pairs, part_bytes) for pairs in rounds]
+    numbers = [*(transfer.gbit_s for transfer in transfers), *(transfer.waited for transfer in transfers)]
     reports = exchange(own_report(rank, [0.0, *numbers]), rank.device, rank.progress)
     hosts, count = rank.task.hosts, len(rounds)
     found = []
@@ -64,15 +64,15 @@ def _transfer_of_round(
     import torch
 
     barrier(rank.device, rank.progress)
-    own, found = rank.task.rank, 0.0
+    own_rank, found = rank.task.rank, 0.0
     rank.heartbeat.take()
     began_s = time.perf_counter()
     rank.progress.enter()
     for source, target in pairs:
-        if own not in (members[source], members[target]):
+        if own_rank not in (members[source], members[target]):
             continue
         buffer = torch.zeros(part_bytes, dtype=torch.uint8, device=rank.device.torch_device)
-        if own == members[source]:
+        if own_rank == members[source]:
             _stream("isend", buffer, members[target], rank)
         else:
             found = _rate(part_bytes, _stream("irecv", buffer, members[source], rank))
@@ -81,13 +81,13 @@ def _transfer_of_round(
     return _Transfer(found, min(1.0, (idle.waited_s + idle.stood_s) / max(took_s, 1e-9)))
 
 
-def _stream(way: str, buffer: Tensor, peer: int, rank: BenchRank) -> list[float]:
+def _stream(operation: str, buffer: Tensor, peer: int, rank: BenchRank) -> list[float]:
     """Transfer the parts without a pause; return when each had arrived."""
     import torch.distributed as dist
 
     ends = []
     for _ in range(PARTS):
-        for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, way), buffer, peer)]):
+        for work in dist.batch_isend_irecv([dist.P2POp(getattr(dist, operation), buffer, peer)]):
             work.wait()
         rank.device.synchronize(rank.progress)
         ends.append(time.perf_counter())

@@ -11,8 +11,8 @@ from stat import S_ISREG
 
 from ncclcheck import timeouts
 from ncclcheck.facts.bounded_call import missing_for, within
-from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import bounded_lines, read_lines, whole_lines
+from ncclcheck.measure.soak.series_events import SoakJudge
 from ncclcheck.model.bench import BenchPlan, BenchResult, RankFailure
 from ncclcheck.model.benchmarks.soak import SoakLine, SoakStart
 from ncclcheck.model.codec import decode
@@ -109,8 +109,12 @@ def _opened(path: Path) -> Fact[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        told = missing_for(error)
-        return Missing(told.missing, error.strerror or told.detail) if isinstance(error, OSError) else told
+        failure = missing_for(error)
+        return (
+            Missing(failure.missing, error.strerror or failure.detail)
+            if isinstance(error, OSError)
+            else failure
+        )
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         return Missing("error", "not a regular file")

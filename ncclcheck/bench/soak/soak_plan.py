@@ -19,7 +19,7 @@ USUAL_OP, USUAL_BYTES = "all_reduce", 64 << 20
 
 
 def refuse_folder(request: SoakRequest | None) -> None:
-    """Nothing, if the folder can be begun or continued as wanted; else UsageError, before any node is met."""
+    """Check that the folder can be begun or continued as asked; else raise UsageError, before any node joins."""
     if request is None:
         return
     there = has_series(request.folder)
@@ -37,7 +37,7 @@ def refuse_folder(request: SoakRequest | None) -> None:
 
 def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> Fact[BenchPlan]:
     """Return the plan of a benchmark with the soak in it; Missing where the folder does not allow it."""
-    own = SoakPlan(
+    planned = SoakPlan(
         request.duration_s,  # where --timeout is over before, the watch says so
         request.every_s or SOAK_BLOCK_S,
         request.drop or USUAL_DROP,
@@ -48,7 +48,7 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
     if not request.resumes:
         if has_series(request.folder) is True:
             return Missing("error", f"{request.folder} holds a series already: --resume continues it")
-        return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=own)
+        return replace(plan, ops=ops, sizes_bytes=(size_bytes,), soak=planned)
     judge = lines_in(request.folder)
     if isinstance(judge, Missing):
         return judge
@@ -68,11 +68,11 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
         why = f"the series in {request.folder} is of {what}, and this run asks for {asked}"
         return Missing("error", f"{why}: leave --size and --ops out, or begin a new series")
     before = start.plan
-    own = replace(
-        own,
+    planned = replace(
+        planned,
         every_s=request.every_s or before.every_s,
         drop=request.drop or before.drop,
         duty=request.duty or before.duty,
         first=judge.next_number,
     )
-    return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=own)
+    return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=planned)

@@ -27,9 +27,9 @@ from ncclcheck.bench.soak.node_counts import CounterReader, merged, of_gpu, pack
 from ncclcheck.bench.soak.pair_blocks import LEAST_BYTES, MOST_BYTES, first_ranks, measure_turns
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.links.pairing import turns_of
-from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import is_sound_of_node
-from ncclcheck.measure.soak.plan import FIRST_TURNS, PAIRS_EVERY
+from ncclcheck.measure.soak.series_events import SoakJudge
+from ncclcheck.measure.soak.soak_limits import FIRST_TURNS, PAIRS_EVERY
 from ncclcheck.measure.soak.spread import times_of
 from ncclcheck.measure.soak.tails import RankIdle, longest, tails_of
 from ncclcheck.model.bench import Op
@@ -39,8 +39,8 @@ from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import SOAK_LONGEST_BLOCK_S, SOAK_PART_S
 
-SUSPECT_TURNS = 3  # so each node meets three others, which tells it from them
-USUAL_TURNS = 9  # are measured again and again: only a pair that was measured before tells what changed
+SUSPECT_TURNS = 3  # each node is paired with three others, which shows whether it is the cause
+USUAL_TURNS = 9  # are repeated: only a pair that was measured before shows a change
 SUSPECT_PAIRS = 3  # rounds of pairs of one drop
 _BETWEEN = 3  # blocks between these
 _MOST_ITERATION = 1 << 30
@@ -59,18 +59,18 @@ class _Next(Struct, frozen=True):
 
 def run_soak(rank: BenchRank, plan: SoakPlan, write: Callable[[bytes], None]) -> None:
     """Measure blocks until the time is over, each written by rank 0 as soon as it is known."""
-    own = _OwnSoak(rank, plan)
-    lead = _Lead(rank, plan, own.ops)
+    soak = _OwnSoak(rank, plan)
+    lead = _Lead(rank, plan, soak.ops)
     number = plan.first
     while True:
-        planned = own.agreed(lead.following(number))
+        planned = soak.agreed(lead.following(number))
         if planned.kind == "end":
             return
-        block = own.measured(planned, number)
+        block = soak.measured(planned, number)
         if rank.task.rank == 0:
             write(encode(block) + b"\n")
         lead.take(block)
-        own.rest(block)
+        soak.rest(block)
         number += 1
 
 
@@ -159,8 +159,8 @@ class _OwnSoak:
             self.ops.append(op)
         self._iteration = 0
         self._usual_us = [0.0] * len(self._setups)
-        own, hosts = rank.task.rank, rank.task.hosts
-        self._reader = CounterReader(hosts[own]) if own in first_ranks(hosts) else None
+        own_rank, hosts = rank.task.rank, rank.task.hosts
+        self._reader = CounterReader(hosts[own_rank]) if own_rank in first_ranks(hosts) else None
         if rank.device.gpu is not None:
             rank.device.gpu.health.look()  # from now on
 
@@ -216,8 +216,8 @@ class _OwnSoak:
             batch = self._batch(setup, self._room(setup, usual_us, share_s))
             now_s = rank_0_clock_s(batch)
             began_s = now_s - _took_s(batch) if began_s is None else began_s
-            own = times_us(batch)
-            times += own
+            batch_times = times_us(batch)
+            times += batch_times
             usual_us = usual_us or median(times)
             found = tails_of(
                 [[report.lead_in_us, *report.durations_us] for report in batch],
@@ -248,9 +248,9 @@ class _OwnSoak:
         """Return what every node counted during the block; a node that says nothing readable counted nothing."""
         rank = self._rank
         rank.progress.move("agreeing", None, self._iteration)
-        own = self._own_counts()
+        own_document = self._own_counts()
         rank.progress.enter()
-        documents = gather_documents(own, rank.task.world_size, rank.device, rank.progress)
+        documents = gather_documents(own_document, rank.task.world_size, rank.device, rank.progress)
         rank.progress.leave(measured=False)
         found = []
         for host, document in zip(rank.task.hosts, documents, strict=True):
@@ -263,7 +263,7 @@ class _OwnSoak:
         return merged(found)
 
     def _own_counts(self) -> bytes:
-        """Return what this rank tells: of its GPU, and the first rank of a node of all else there."""
+        """Return the counts of this rank's GPU; from the first rank of a node also all other counts there."""
         device, task = self._rank.device, self._rank.task
         host, parts = task.hosts[task.rank], []
         if self._reader is not None:

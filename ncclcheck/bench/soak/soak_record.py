@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from ncclcheck import timeouts
 from ncclcheck.bench.soak.series_folder import FILE, NODES
 from ncclcheck.facts.bounded_call import Started, start
-from ncclcheck.measure.soak.judge import SoakJudge
 from ncclcheck.measure.soak.lines import line_of
+from ncclcheck.measure.soak.series_events import SoakJudge
 from ncclcheck.model.benchmarks.soak import SoakBlock, SoakEnd, SoakLine, SoakStart
 from ncclcheck.model.codec import encode
 from ncclcheck.model.fact import Missing

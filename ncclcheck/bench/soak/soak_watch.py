@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import Deadlines
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.soak.series_folder import lines_in
 from ncclcheck.bench.soak.soak_record import SoakRecord
-from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import REPORT_LIMIT_BYTES, SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.store import keys
@@ -122,9 +122,9 @@ class SoakWatch(BenchWatch):
             return TimeLeft(before.where, 0, total, None)
         left_s = max(0.0, self._plan.duration_s - (time.monotonic() - self._began))
         events = self._record.judge.events
-        told = plural(events, "event")
+        event_count = plural(events, "event")
         latest = f"{self._medians[-1] / 1e3:.4g} ms" if self._medians else ""
-        where = f"block {self._taken} {sparkline(self._medians)} {latest}, {told}"
+        where = f"block {self._taken} {sparkline(self._medians)} {latest}, {event_count}"
         return TimeLeft(where, min(self._taken, total), total, left_s)
 
     def _is_measured(self) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ncclcheck.bench.trials.trial_set import MOST_SETS, Seen, TrialSet, seen, with_settings
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.measure.trials.choices import is_unchanged
-from ncclcheck.measure.trials.outcome import Told, better_points, effects_of, trials_of
+from ncclcheck.measure.trials.outcome import ArmRecord, better_points, effects_of, trials_of
 from ncclcheck.measure.trials.race import Rules, confirming_looks, is_confirmed, log_ratios
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan, BenchResult
@@ -30,7 +30,7 @@ _NOT_AGAIN = "as-is was not measured again after it"
 
 
 class SetRun(Struct, frozen=True):
-    """How a set is measured, and whom to tell. `keep` takes what there is when the run is interrupted."""
+    """How a set is measured, and where progress goes. `keep` stores partial results of an interrupted run."""
 
     measure: Callable[[TrialSet], Fact[BenchResult]]
     say: Callable[[str], None]
@@ -38,9 +38,9 @@ class SetRun(Struct, frozen=True):
 
 
 class TrialLead(Struct, frozen=True):
-    """What is tried, on what, until when, and by whom it is measured."""
+    """The settings to try, the network, the deadline, and the function that measures."""
 
-    wanted: BenchRequest
+    bench_request: BenchRequest
     plan: BenchPlan
     network: BenchNetwork
     deadline: Deadline
@@ -49,8 +49,8 @@ class TrialLead(Struct, frozen=True):
     @property
     def request(self) -> TryRequest:
         """Return what is to be tried; there is something, or nobody leads trials."""
-        assert self.wanted.tries is not None  # noqa: S101
-        return self.wanted.tries
+        assert self.bench_request.tries is not None  # noqa: S101
+        return self.bench_request.tries
 
 
 class _TrialsOverError(Exception):
@@ -86,9 +86,9 @@ class _Trials:
         self._settings = {AS_IS: {}, TWIN: {}, **dict(enumerate(lead.request.arms))}
         rules = Rules(len(lead.request.arms) + 1, points, lead.request.gain)
         self._standings = Standings(rules, len(lead.request.arms))
-        self._until = lead.deadline.within(lead.wanted.budget_s)
+        self._until = lead.deadline.within(lead.bench_request.budget_s)
         self._began, self._sets, self._longest_s = time.monotonic(), 0, 0.0
-        self._told: dict[int, Told] = {arm: Told() for arm in self._settings}
+        self._told: dict[int, ArmRecord] = {arm: ArmRecord() for arm in self._settings}
         self._confirmations: dict[int, tuple[tuple[float, ...], ...]] = {}
         self.as_is: Fact[BenchResult] = Missing("timeout", "no time was left to measure anything")
 
@@ -140,9 +140,9 @@ class _Trials:
             {arm: log_ratios(shown[AS_IS], times_us) for arm, times_us in shown.items() if arm != AS_IS}
         )
         for arm, times_us in shown.items():
-            told = self._told[arm]
+            result = self._told[arm]
             self._told[arm] = replace(
-                told, rounds=(*told.rounds, RoundTimes(self._standings.rounds, times_us))
+                result, rounds=(*result.rounds, RoundTimes(self._standings.rounds, times_us))
             )
         self._say_round(shown)
 
@@ -164,8 +164,10 @@ class _Trials:
             self.as_is = result
         if found.late:
             raise _TrialsOverError("budget", f"the time was over: {found.failure}")
-        told = self._told[arm]
-        self._told[arm] = replace(told, uses=found.uses or told.uses, choices=found.choices or told.choices)
+        known = self._told[arm]
+        self._told[arm] = replace(
+            known, uses=found.uses or known.uses, choices=found.choices or known.choices
+        )
         return found
 
     def _blame(self, arm: int, found: Seen) -> None:
@@ -190,9 +192,9 @@ class _Trials:
 
     def _is_unchanged(self, winner: int) -> bool:
         """Return whether NCCL's log has the same algorithm and protocol with it as without it."""
-        own, as_is = self._told[winner].choices, self._told[AS_IS].choices
+        chosen, as_is = self._told[winner].choices, self._told[AS_IS].choices
         points = better_points(effects_of(self._lead.plan, self._standings, winner))
-        return is_unchanged(self._settings[winner], as_is, own, points)
+        return is_unchanged(self._settings[winner], as_is, chosen, points)
 
     def _is_confirmed(self, winner: int) -> bool:
         """Measure the winner against as-is once more; return whether it is faster again."""

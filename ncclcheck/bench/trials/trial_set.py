@@ -21,7 +21,7 @@ _USES = ("transports", "network", "interface", "RDMA devices", "channels", "algo
 
 
 class TrialSet(Struct, frozen=True):
-    """What to measure: on which network and environment, under which name, and whom to show each partial result."""
+    """What to measure: on which network and environment, under which name, and what shows each partial result."""
 
     network: BenchNetwork
     plan: BenchPlan

@@ -135,7 +135,7 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
     The link carries more: another op filled it in the same run, or TCP was measured there. Below 1 MiB latency binds,
     and nothing follows from a rate; nor where a rank was late.
     """
-    told: dict[Op, str] = {}
+    reason_by_op: dict[Op, str] = {}
     full = [limit for limit in found if limit.reached >= _REACHES]
     for limit in found:
         largest = sorted((p for p in bench.points if p.op == limit.op), key=lambda point: point.size_bytes)
@@ -143,16 +143,16 @@ def binding_backends(bench: BenchResult, found: Sequence[Ceiling]) -> dict[Op, s
             continue
         if bench.backend == "gloo" and full:
             others = ", ".join(f"{reaching.op} {reaching.reached:.0%}" for reaching in full)
-            told[limit.op] = (
+            reason_by_op[limit.op] = (
                 f"{limit.op} reached {limit.reached:.0%} of what the link carries and {others} in the same run: "
                 f"the bottleneck is the backend ({bench.backend}), not the link"
             )
         elif limit.source == "measured" and not slow_ranks(bench.points):
-            told[limit.op] = (
+            reason_by_op[limit.op] = (
                 f"{limit.op} reached {limit.reached:.0%} of what TCP was measured to carry on the same link: "
                 f"the bottleneck is the backend ({bench.backend}) or the CPU, not the link"
             )
-    return told
+    return reason_by_op
 
 
 def _labelled(unlabelled: Ceiling, limit: Ceiling | None, best: Point) -> Ceiling:

@@ -46,7 +46,7 @@ def compute_capability(facts: NodeFacts) -> int:
 
 
 def gpu_of(process: Process, facts: NodeFacts) -> Gpu | None:
-    """Return the GPU that a process told, by its PCI address; None where the node lists none there."""
+    """Return the GPU that a process uses, by its PCI address; None where the node lists none there."""
     address = _address(process.bus_id)
     listed = () if isinstance(facts.gpus, Missing) else facts.gpus
     return next((gpu for gpu in listed if gpu.pci == address), None)
@@ -77,9 +77,9 @@ def _inside(node: Node, bench: BenchResult) -> Term | None:
     facts = node.facts
     if isinstance(facts.gpus, Missing) or not facts.gpus:
         return None
-    told = [gpu_of(process, facts) for process in processes_of(bench, node.host)]
-    used = tuple({gpu.index: gpu for gpu in told if gpu is not None}.values())
-    is_told = bool(told) and None not in told
+    gpus_used = [gpu_of(process, facts) for process in processes_of(bench, node.host)]
+    used = tuple({gpu.index: gpu for gpu in gpus_used if gpu is not None}.values())
+    is_told = bool(gpus_used) and None not in gpus_used
     gpus = used if is_told and len(used) > 1 else facts.gpus
     how = joined(gpus, facts)
     if how == "none":

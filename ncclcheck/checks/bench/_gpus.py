@@ -36,17 +36,17 @@ def gpu_findings(slow: Sequence[SlowGpu]) -> Iterator[Finding]:
 def _finding(parts: Sequence[SlowGpu]) -> Finding:
     first = parts[0]
     name = f"its GPU {first.health.pci}".rstrip()
-    does = "; ".join(_said(part) for part in parts)
+    does = "; ".join(_measured_part(part) for part in parts)
     return Finding(
         "warning",
         f"rank {first.rank} on {first.host} delays the others: {name} is slow: {does}{_reasons(parts)}",
         (first.host,),
-        (*(_evidence(part) for part in parts), *of_nvml(first.host, first.health)),
+        (*(_evidence(part) for part in parts), *nvml_evidence(first.host, first.health)),
         tuple(Fix(_FIXES[part.part][0], (_command(part),)) for part in parts),
     )
 
 
-def _said(slow: SlowGpu) -> str:
+def _measured_part(slow: SlowGpu) -> str:
     value, usual = (f"{number:.4g} {slow.unit}" for number in (slow.value, slow.usual))
     return f"{slow.part} ({slow.measured}: {value}, the others {usual})"
 
@@ -77,7 +77,7 @@ def _evidence(slow: SlowGpu) -> Evidence:
     )
 
 
-def of_nvml(host: str, health: GpuHealth) -> Iterator[Evidence]:
+def nvml_evidence(host: str, health: GpuHealth) -> Iterator[Evidence]:
     """Yield what grew, or held, while the benchmark ran; what NVML does not tell is left out."""
     if not isinstance(health.slowdowns, Missing) and health.slowdowns:
         yield Evidence((host,), "clock event reasons", ", ".join(health.slowdowns), "none", _NVML)

@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.checks.bench._gpus import of_nvml
+from ncclcheck.checks.bench._gpus import nvml_evidence
 from ncclcheck.model.bench import GpuHealth, GpuSpeed
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.finding import Finding, Fix
@@ -73,7 +73,7 @@ def _finding(gpu: GpuSpeed, counters: Sequence[_Counter]) -> Finding:
         f"rank {gpu.rank} on {gpu.host}: the links of {name} made errors during the benchmark, and those of most other "
         f"GPUs did not: {counts}; each packet was sent again, which delays the others as it becomes more",
         (gpu.host,),
-        tuple(of_nvml(gpu.host, gpu.health)),
+        tuple(nvml_evidence(gpu.host, gpu.health)),
         tuple(
             Fix(counter.advice, (counter.command.replace("nvidia-smi", f"nvidia-smi{option}", 1),))
             if "nvlink" not in counter.command

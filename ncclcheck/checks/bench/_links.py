@@ -58,7 +58,7 @@ def network_terms(snapshot: Snapshot, bench: BenchResult) -> Fact[tuple[Term, ..
 
 
 def _not_measured(snapshot: Snapshot, bench: BenchResult) -> str:
-    """Why the bandwidth that was measured before the benchmark, if any was, tells nothing of the links."""
+    """Why the bandwidth that was measured before the benchmark, if any was, says nothing about the links."""
     to = measured_gbit_s_to(snapshot.probes, bench.places) if bench.places else {}
     if not to:
         return "no bandwidth was measured there"
@@ -224,8 +224,8 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
     if isinstance(rdma, Missing):
         return Missing(rdma.missing, f"the RDMA devices of {node.host} were not read")
     known = {f"{port.device}:{port.port}" for port in rdma.ports}
-    told = {device.partition("/")[0] for process in processes for device in process.devices}
-    named = {data_direct.plain(name, known) for name in told} or _predicted(node.facts)
+    devices = {device.partition("/")[0] for process in processes for device in process.devices}
+    named = {data_direct.plain(name, known) for name in devices} or _predicted(node.facts)
     ports = [rdma_port for rdma_port in rdma.ports if f"{rdma_port.device}:{rdma_port.port}" in named]
     if not ports:
         return Missing("absent", f"which RDMA ports NCCL uses on {node.host} is not known")
@@ -236,7 +236,7 @@ def _ports(node: Node, processes: Sequence[Process]) -> Fact[Term]:
         if isinstance(port.rate_gbps, Missing):
             return Missing(port.rate_gbps.missing, f"the rate of {port.device} of {node.host} was not read")
         cards[_card(port)] += port.rate_gbps  # type: ignore[assignment]
-    by_itself = [port for port in ports if f"{port.device}:{port.port}" in told or not told]
+    by_itself = [port for port in ports if f"{port.device}:{port.port}" in devices or not devices]
     slots = _slots(node.facts, by_itself)  # of others the data takes the path of another PCI function
     rate_of = {card: min(rate, slots.get(card, rate)) for card, rate in cards.items()}
     rates = [rate for card, rate in rate_of.items() if not carrying_cards or card in carrying_cards]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._mesh import groups_of_bench
+from ncclcheck.checks.measured import bench_of
 from ncclcheck.checks.registry import Answer
 from ncclcheck.model.bench_demands import Floor
 from ncclcheck.model.benchmarks.mesh_bench import MeshPoint
@@ -43,11 +43,12 @@ def judge_mesh_floor(snapshot: Snapshot, floor: Floor) -> Iterator[Answer]:
 
 def _points(snapshot: Snapshot, floor: Floor) -> Iterator[MeshPoint]:
     """Yield the points that the floor speaks of: of its op or each, of its size or the largest of the op."""
-    mesh = groups_of_bench(snapshot)
+    bench = bench_of(snapshot)
+    mesh = None if bench is None else bench.mesh
     measured = [] if mesh is None else [point for point in mesh.points if point.groups]
     of_dimension = [point for point in measured if point.dimension == floor.dimension]
     for op in dict.fromkeys(point.op for point in of_dimension if floor.op in (None, point.op)):
         points = [point for point in of_dimension if point.op == op]
         largest = max(point.size_bytes for point in points)
-        wanted = largest if floor.size_bytes is None else floor.size_bytes
-        yield from (point for point in points if point.size_bytes == wanted)
+        size_bytes = largest if floor.size_bytes is None else floor.size_bytes
+        yield from (point for point in points if point.size_bytes == size_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from ncclcheck.checks.bench._gpus import of_nvml
+from ncclcheck.checks.bench._gpus import nvml_evidence
 from ncclcheck.checks.hosts import named
 from ncclcheck.measure.links.rails import SlowRail, slow_rails
 from ncclcheck.model.bench import GpuHealth, Isolation
@@ -53,14 +53,14 @@ def _finding(slow: SlowRail, health_of: Mapping[int, GpuHealth], host_of: Mappin
     gpu = f"its GPU {health_of.get(slow.rank, GpuHealth()).pci}".rstrip()
     seen = [
         Evidence(
-            (host_of[rank],), f"{told.subject} of rank {rank}", told.observed, told.expected, told.source
+            (host_of[rank],), f"{piece.subject} of rank {rank}", piece.observed, piece.expected, piece.source
         )
         for rank in _ends(slow)
-        for told in of_nvml(host_of[rank], health_of.get(rank, GpuHealth()))
+        for piece in nvml_evidence(host_of[rank], health_of.get(rank, GpuHealth()))
     ]
     does = " and ".join(
-        f"{way} {_GBIT * gb_s:.4g} Gbit/s"
-        for way, gb_s in (("sends", slow.sends_gb_s), ("receives", slow.receives_gb_s))
+        f"{direction} {_GBIT * gb_s:.4g} Gbit/s"
+        for direction, gb_s in (("sends", slow.sends_gb_s), ("receives", slow.receives_gb_s))
         if gb_s is not None
     )
     usual = f"{_GBIT * slow.usual_gb_s:.4g} Gbit/s"
@@ -72,7 +72,7 @@ def _finding(slow: SlowRail, health_of: Mapping[int, GpuHealth], host_of: Mappin
         if slow.is_sure
         else f"either end, rank {slow.rank} or rank {partners}, or the way between them"
     )
-    meanwhile = "".join(f"; NVML: {told.subject}: {told.observed}" for told in seen)
+    meanwhile = "".join(f"; NVML: {piece.subject}: {piece.observed}" for piece in seen)
     return Finding(
         "warning",
         f"rank {slow.rank} on {slow.host} delays the others: {what}: {gpu} {does} with rank {partners} on "

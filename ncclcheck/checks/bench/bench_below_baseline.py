@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from ncclcheck.checks.bench._measured import bench_of, not_measured
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.baseline import Compared, compare
 from ncclcheck.model.bench import BenchResult, Op

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ncclcheck.checks.bench._ceilings import ceilings
-from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.bench._mesh_floors import judge_mesh_floor
-from ncclcheck.checks.bench._soak import unmeasured
 from ncclcheck.checks.bench._soak_floors import judge_soak_floor
+from ncclcheck.checks.measured import bench_of, not_measured, soak_not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import BenchResult, Op, Point
 from ncclcheck.model.bench_demands import Floor
@@ -51,7 +50,7 @@ def bench_below_floor(snapshot: Snapshot) -> Iterator[Answer]:
     elif bench is not None and bench.soak is not None:
         for floor in floors:
             yield from judge_soak_floor(bench, bench.soak, floor)
-        yield from unmeasured(snapshot)
+        yield from soak_not_measured(snapshot)
         return
     elif bench is not None:
         known = {ceiling.op: ceiling for ceiling in ceilings(snapshot, bench).ceilings}
@@ -80,8 +79,8 @@ def points_of(bench: BenchResult, floor: Floor) -> tuple[Point, ...]:
 
 def _judged(bench: BenchResult, floor: Floor, known: Mapping[Op, Ceiling]) -> Iterator[Answer]:
     points = points_of(bench, floor)
-    wanted = bench.plan.ops if floor.op is None else (floor.op,)
-    unmeasured = [op for op in wanted if op not in {point.op for point in points}]
+    ops = bench.plan.ops if floor.op is None else (floor.op,)
+    unmeasured = [op for op in ops if op not in {point.op for point in points}]
     if unmeasured:
         size = "" if floor.size_bytes is None else f" at {format_size(floor.size_bytes)}"
         yield NotKnown(

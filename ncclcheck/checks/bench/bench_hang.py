@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named, verb
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import RankFailure
 from ncclcheck.model.finding import Evidence, Finding, Fix
@@ -44,7 +44,7 @@ def bench_hang(snapshot: Snapshot) -> Iterator[Answer]:
     is the cause: see the network checks of this report.
 
     ## Source
-    The supervisor of each node watches its workers (process state, and how far each one came). On a GPU a call is
+    The supervisor of each node watches its workers (process state, and how far each one got). On a GPU a call is
     entered when the GPU has come to it, and a rank that waits asks its GPU to run a small kernel beside the call: a GPU
     that hangs does not, those that wait for it do.
     """

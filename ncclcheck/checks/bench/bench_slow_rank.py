@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._gpus import gpu_findings
 from ncclcheck.checks.bench._link_errors import link_error_findings
-from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.bench._rails import rail_findings, rail_ranks
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.rates import RateUnit, rate_unit
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.blame import SlowCore, SlowRank, slow_cores, slow_links, slow_ranks

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ncclcheck.checks.bench._inside_hosts import OWN_LOG, all_processes, inside_hosts
 from ncclcheck.checks.bench._links import processes_of
-from ncclcheck.checks.bench._measured import bench_of, not_measured
 from ncclcheck.checks.hosts import named
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.rdma_ports import Surveyed, surveyed
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.launch.launcher_registry import innermost_first
@@ -51,7 +51,7 @@ def bench_transport_fallback(snapshot: Snapshot) -> Iterator[Answer]:
         if bench.backend == "nccl":
             yield from _sockets(snapshot, bench)
             yield from inside_hosts(snapshot, bench)
-            yield from _unheard(snapshot, bench)
+            yield from _without_transport(snapshot, bench)
     yield from not_measured(snapshot, points=False)
 
 
@@ -158,29 +158,31 @@ def _many_small_jobs(snapshot: Snapshot, bench: BenchResult) -> Iterator[Finding
             "error",
         )
         return
-    came = max(len(snapshot.claims), bench.world_size if len(snapshot.nodes) > 1 else 1, 1)
+    joined = max(len(snapshot.claims), bench.world_size if len(snapshot.nodes) > 1 else 1, 1)
     for node, environment in snapshot.known("environment"):
         for count in (launcher.task_count for launcher in innermost_first() if launcher.task_count):
-            said = environment.get(count.variable, "")
-            if count.set_in_tasks in environment and said.isdigit() and int(said) > came:
+            task_count = environment.get(count.variable, "")
+            if count.set_in_tasks in environment and task_count.isdigit() and int(task_count) > joined:
                 launch = node.facts.launch
                 by_hand = (
                     not isinstance(launch, Missing) and launch.source == "flags"
                 )  # one node of several, perhaps
                 severity: Severity = "warning" if by_hand else "error"
-                yield _small(bench, (node.host,), came, int(said), f"{count.variable}={said}", severity)
+                yield _small(
+                    bench, (node.host,), joined, int(task_count), f"{count.variable}={task_count}", severity
+                )
                 return
 
 
 def _small(
-    bench: BenchResult, hosts: tuple[str, ...], came: int, said: int, source: str, severity: Severity
+    bench: BenchResult, hosts: tuple[str, ...], joined: int, tasks: int, source: str, severity: Severity
 ) -> Finding:
     return Finding(
         severity,
-        f"{said} processes were started as one job, but this benchmark is a job of its own with {came} of them, "
+        f"{tasks} processes were started as one job, but this benchmark is a job of its own with {joined} of them, "
         f"{bench.world_size} ranks in all: its traffic never left {named(hosts)}",
         hosts,
-        (Evidence(hosts, "processes of the job", str(came), str(said), source),),
+        (Evidence(hosts, "processes of the job", str(joined), str(tasks), source),),
         (
             Fix(
                 "leave out --nnodes and --node-rank under a launcher, start with its own process "
@@ -194,11 +196,11 @@ def _small(
     )
 
 
-def _unheard(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
+def _without_transport(snapshot: Snapshot, bench: BenchResult) -> Iterator[NotKnown]:
     """The nodes whose log does not tell the transport."""
-    told = {log.host: log.processes for log in bench.logs}
+    processes_by_host = {log.host: log.processes for log in bench.logs}
     for node in snapshot.nodes:
-        processes = told.get(node.host, Missing("absent", "its ranks sent no NCCL log"))
+        processes = processes_by_host.get(node.host, Missing("absent", "its ranks sent no NCCL log"))
         if isinstance(processes, Missing):
             yield NotKnown(f"the transport that was used: {processes}", (node.host,))
         elif not _network(processes) and not any(process.links for process in processes):

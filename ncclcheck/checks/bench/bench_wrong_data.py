@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.bench._measured import bench_of, not_measured
+from ncclcheck.checks.measured import bench_of, not_measured
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.bench import Point
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotKnown

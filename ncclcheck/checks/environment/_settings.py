@@ -134,29 +134,31 @@ def _places(snapshot: Snapshot) -> Iterator[EnvironmentPlace]:
         yield _place(node.host, facts, facts.environment, None)
         for rank in ranks.get(node.host, ()):
             if rank.differs:
-                own = {
+                process_environment = {
                     **facts.environment,
                     **{name: value for name, value in rank.differs.items() if value is not None},
                 }
                 for name in [name for name, value in rank.differs.items() if value is None]:
-                    own.pop(name, None)
-                yield _place(node.host, facts, own, rank)
+                    process_environment.pop(name, None)
+                yield _place(node.host, facts, process_environment, rank)
 
 
-def _place(host: str, facts: NodeFacts, own: Mapping[str, str], rank: RankPlace | None) -> EnvironmentPlace:
+def _place(
+    host: str, facts: NodeFacts, process_environment: Mapping[str, str], rank: RankPlace | None
+) -> EnvironmentPlace:
     """Return the place of the node's first rank, or of the further one that is given."""
     version = known_version(facts)
-    if own is facts.environment:
+    if process_environment is facts.environment:
         everything = effective_environment(facts)
     else:
-        everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **own})
-    environment = dict(own) if isinstance(everything, Missing) else everything
+        everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **process_environment})
+    environment = dict(process_environment) if isinstance(everything, Missing) else everything
     sources: Mapping[str, str] = {}
     if not isinstance(facts.nccl, Missing):
         files = _ConfigFiles(
             SameObject(facts.nccl.config_files), version or versions.NEWEST, facts.nccl.home_set
         )
-        sources = _sources(SameObject(environment), SameObject(own), files)
+        sources = _sources(SameObject(environment), SameObject(process_environment), files)
     rank_number = None if rank is None else rank.rank
     changed = None if rank is None else frozenset(rank.differs)
     return EnvironmentPlace(host, rank_number, environment, sources, changed, version, _torch(facts), facts)
@@ -172,11 +174,15 @@ class _ConfigFiles(Struct, frozen=True):
 
 @lru_cache(maxsize=_MOST_PLACES)
 def _sources(
-    environment: SameObject[Mapping[str, str]], own: SameObject[Mapping[str, str]], config: _ConfigFiles
+    environment: SameObject[Mapping[str, str]],
+    process_environment: SameObject[Mapping[str, str]],
+    config: _ConfigFiles,
 ) -> Mapping[str, str]:
     """Return where each setting comes from. Worked out once for all nodes that hold the same objects."""
     return {
-        name: source_of(name, own.value, config.files.value, config.rules, home_set=config.home_set)
+        name: source_of(
+            name, process_environment.value, config.files.value, config.rules, home_set=config.home_set
+        )
         or ENVIRONMENT
         for name in environment.value
     }

@@ -61,9 +61,9 @@ def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
         variable, value = TABLE.get(name), place.value(name)
         if variable is None or value is None or (name == NCCL_VARIABLE and _ends_on_loopback(place)):
             continue
-        said = [_misread(variable, value, version, place) for version in place.versions()]
-        wrong = [misreading for misreading in said if misreading is not None]
-        if wrong and len(wrong) < len(said):
+        misreadings = [_misread(variable, value, version, place) for version in place.versions()]
+        wrong = [misreading for misreading in misreadings if misreading is not None]
+        if wrong and len(wrong) < len(misreadings):
             yield OneAnswer(f"how NCCL reads {shown(name, value)} depends on its version, which is not known")
         elif wrong:
             yield _case(

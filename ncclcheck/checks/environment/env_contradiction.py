@@ -89,8 +89,8 @@ def _on(place: EnvironmentPlace, name: str) -> bool:
 def _comm_id(place: EnvironmentPlace) -> Iterator[Judged]:
     if place.value("NCCL_COMM_ID") is None:
         return
-    said = {versions.is_comm_id_inverted(versions.parse(version)) for version in place.versions()}
-    if said == {True}:
+    verdicts = {versions.is_comm_id_inverted(versions.parse(version)) for version in place.versions()}
+    if verdicts == {True}:
         yield _case(
             place,
             "error",
@@ -100,7 +100,7 @@ def _comm_id(place: EnvironmentPlace) -> Iterator[Judged]:
             "NCCL 2.29 src/misc/socket.cc (matchSubnet)",
             unset("NCCL_COMM_ID", text="remove it: torch does not need it"),
         )
-    elif True in said:
+    elif True in verdicts:
         yield OneAnswer(
             "NCCL_COMM_ID is set, and whether NCCL is 2.29, which has a bug with it, is not known"
         )
@@ -190,16 +190,16 @@ def _gid(place: EnvironmentPlace) -> Iterator[Judged]:
 
 def _family(place: EnvironmentPlace) -> Iterator[Judged]:
     """NCCL_SOCKET_FAMILY against the addresses of the interfaces that are named."""
-    wanted, names = place.value("NCCL_SOCKET_FAMILY"), place.value("NCCL_SOCKET_IFNAME")
+    family_setting, names = place.value("NCCL_SOCKET_FAMILY"), place.value("NCCL_SOCKET_IFNAME")
     interfaces = place.facts.interfaces
-    if wanted not in {"AF_INET", "AF_INET6"} or names is None or not ifname.is_set(names):
+    if family_setting not in {"AF_INET", "AF_INET6"} or names is None or not ifname.is_set(names):
         return
     if isinstance(interfaces, Missing) or place.value("NCCL_COMM_ID") is not None:
         return
     pattern = ifname.parse(names)
     named = [interface for interface in interfaces if interface.addresses and pattern.matches(interface.name)]
     families = {address.family for interface in named for address in interface.addresses}
-    family = "inet" if wanted == "AF_INET" else "inet6"
+    family = "inet" if family_setting == "AF_INET" else "inet6"
     if named and family not in families:
         have = "IPv6" if family == "inet" else "IPv4"
         yield _case(
@@ -237,15 +237,19 @@ def _sockets(place: EnvironmentPlace) -> Iterator[Judged]:
     names = ("NCCL_SOCKET_NTHREADS", "NCCL_NSOCKS_PERTHREAD")
     threads, sockets = (place.number(name, 0) for name in names)
     if threads > 0 and sockets > 0 and min(threads, _MOST_THREADS) * sockets > _MOST_SOCKETS:
-        kept = _MOST_SOCKETS // min(threads, _MOST_THREADS)
+        sockets_per_thread = _MOST_SOCKETS // min(threads, _MOST_THREADS)
         yield _case(
             place,
             "warning",
             names,
             f"that is {threads * sockets} sockets, and NCCL opens at most {_MOST_SOCKETS}: it uses "
-            f"{kept} per thread",
+            f"{sockets_per_thread} per thread",
             "NCCL src/transport/net_socket.cc (ncclNetSocketGetNsockNthread)",
-            Fix(f"set NCCL_NSOCKS_PERTHREAD={kept} or less", (), {"NCCL_NSOCKS_PERTHREAD": str(kept)}),
+            Fix(
+                f"set NCCL_NSOCKS_PERTHREAD={sockets_per_thread} or less",
+                (),
+                {"NCCL_NSOCKS_PERTHREAD": str(sockets_per_thread)},
+            ),
         )
 
 

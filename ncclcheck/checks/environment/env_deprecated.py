@@ -52,10 +52,10 @@ def _judge(place: EnvironmentPlace) -> Iterator[Judged]:
         variable = TABLE.get(name)
         if variable is None or not (variable.since or variable.until or variable.obsolete_since):
             continue
-        said = {_verdict(variable, version) for version in _versions(place, variable)}
-        if len(said) == 1 and (verdict := said.pop()) is not None:
+        verdicts = {_verdict(variable, version) for version in _versions(place, variable)}
+        if len(verdicts) == 1 and (verdict := verdicts.pop()) is not None:
             yield _case(place, variable, *verdict)
-        elif len(said) > 1 and variable.until:
+        elif len(verdicts) > 1 and variable.until:
             owner = variable.owner
             yield OneAnswer(f"whether {name} is read depends on the version of {owner}, which is not known")
 

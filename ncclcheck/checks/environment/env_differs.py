@@ -302,11 +302,11 @@ def _every_choice_is_fine(snapshot: Snapshot, name: str) -> bool:
         environment, interfaces = node.facts.environment, node.facts.interfaces
         if isinstance(environment, Missing) or isinstance(interfaces, Missing):
             return False
-        wanted = parse_gloo(environment.get(name))
+        interfaces_set = parse_gloo(environment.get(name))
         usable = {
             interface.name for interface in interfaces if interface.addresses and interface.kind != "loopback"
         }
-        if wanted is None or not usable.issuperset(wanted):
+        if interfaces_set is None or not usable.issuperset(interfaces_set):
             return False
     return True
 

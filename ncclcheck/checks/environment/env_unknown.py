@@ -100,9 +100,9 @@ def _advice(name: str) -> tuple[str, str | None] | None:
     plain = name.strip()
     if plain != name and plain in TABLE:
         return f"the blank is part of the name; {plain} is meant", plain
-    told = folklore(name)
-    if told is not None:
-        return told, RENAMED.get(name)
+    advice = folklore(name)
+    if advice is not None:
+        return advice, RENAMED.get(name)
     spelt = in_the_right_spelling(name)
     if spelt is not None:
         return f"did you mean {spelt}?", spelt
@@ -119,16 +119,16 @@ def _spelt_otherwise(place: EnvironmentPlace, name: str) -> tuple[str, str | Non
 
 
 def _case(place: EnvironmentPlace, name: str, advice: tuple[str, str | None] | None) -> SettingFault:
-    said, meant = advice or ("no known name is similar", None)
+    hint, meant = advice or ("no known name is similar", None)
     value = place.value(name)
-    fix = Fix(f"remove it: {said}" if meant is None else f"remove it; {said}", _unset(name))
+    fix = Fix(f"remove it: {hint}" if meant is None else f"remove it; {hint}", _unset(name))
     if meant is not None and value is not None and meant not in place.environment:
         fix = Fix(f"rename it to {meant}", _unset(name), {meant: value.strip()})
     return SettingFault(
         "warning",
         (name,),
         f"no program reads {shown(name, place.environment[name])}",
-        f"it has no effect; {said}",
+        f"it has no effect; {hint}",
         meant or "a known name",
         _SOURCE,
         fix,

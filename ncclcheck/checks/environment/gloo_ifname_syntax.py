@@ -96,10 +96,10 @@ def _meant(names: tuple[str, ...], interfaces: tuple[Interface, ...]) -> str:
     first = names[0] if names else ""
     if first.startswith("^"):
         excluded = tuple(part for part in (name.lstrip("^=").strip() for name in names) if part)
-        kept = (
+        matching = (
             [candidate for candidate in usable if not candidate.startswith(excluded)] if excluded else usable
         )
-        return kept[0] if len(kept) == 1 else ""
+        return matching[0] if len(matching) == 1 else ""
     fixed = []
     for name in names:
         plain = name.lstrip("=").strip().strip("\"'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.gpu.gpu_unusable import FABRIC_WORDS
-from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, untold, values
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, unknown_values, values
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -48,7 +48,9 @@ def fabric_manager(snapshot: Snapshot) -> Iterator[Answer]:
     fabrics, unknown = values(listed_gpus(snapshot), "fabric")
     yield from unknown
     for part in ("health", "bandwidth_degraded"):
-        yield from untold(((on, getattr(fabric, part)) for on, fabric in _joined(fabrics)), f"fabric {part}")
+        yield from unknown_values(
+            ((on, getattr(fabric, part)) for on, fabric in _joined(fabrics)), f"fabric {part}"
+        )
     working = {
         (node.host, work.uuid)
         for node, works in snapshot.known("gpu_work")
@@ -91,7 +93,7 @@ _SLOW = "its bandwidth is degraded"
 
 
 def _joined(fabrics: list[tuple[GpuOn, Fabric]]) -> list[tuple[GpuOn, Fabric]]:
-    """The GPUs that belong to a fabric: of others the driver tells no more."""
+    """The GPUs that belong to a fabric: of others the driver reports no more."""
     return [(on, fabric) for on, fabric in fabrics if fabric.state != "not-supported"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, untold, values
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, unknown_values, values
 from ncclcheck.checks.hosts import named, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -50,7 +50,7 @@ def gpu_busy(snapshot: Snapshot) -> Iterator[Answer]:
             yield _finding(severity, f"{named(hosts)}: other programs run on GPUs: {text}", hosts, text)
     used, unknown = values(gpus, "memory_used_bytes")
     yield from unknown
-    yield from untold(((on, on.gpu.memory_bytes) for on, _ in used), "the size of the memory")
+    yield from unknown_values(((on, on.gpu.memory_bytes) for on, _ in used), "the size of the memory")
     owned = {(on.host, on.gpu.index) for on, found in processes if found}
     quiet = [(on, value) for on, value in used if (on.host, on.gpu.index) not in owned]
     full = [

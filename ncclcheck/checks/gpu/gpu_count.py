@@ -139,7 +139,7 @@ def _gpus(count: int) -> str:
     return f"{count} GPU" if count == 1 else f"{count} GPUs"
 
 
-def _wanted(snapshot: Snapshot, node: Node) -> int | None:
+def _expected_gpus(snapshot: Snapshot, node: Node) -> int | None:
     """How many GPUs the job needs on the node; None where nobody said so."""
     if snapshot.expected_gpus_per_node is not None:
         return snapshot.expected_gpus_per_node
@@ -156,8 +156,8 @@ def _fell_off(snapshot: Snapshot) -> Iterator[Answer]:
     """GPUs of the PCI bus that the driver does not list, as long as the job may miss them."""
     found: list[tuple[str, str]] = []
     for node, gpus in snapshot.known("gpus"):
-        pci, wanted = node.facts.pci, _wanted(snapshot, node)
-        if wanted is not None and len(gpus) >= wanted:
+        pci, expected = node.facts.pci, _expected_gpus(snapshot, node)
+        if expected is not None and len(gpus) >= expected:
             continue
         if isinstance(pci, Missing):
             if pci.missing != "absent":

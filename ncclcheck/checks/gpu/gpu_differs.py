@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from ncclcheck.checks.gpus import GpuOn, by_text, closing, listed_gpus, together, told, untold
+from ncclcheck.checks.gpus import GpuOn, by_text, closing, known_values, listed_gpus, together, unknown_values
 from ncclcheck.checks.hosts import named
 from ncclcheck.checks.majority import TIE, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
@@ -84,7 +84,7 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
         of_host: dict[str, dict[str, int]] = {}
         known: list[tuple[GpuOn, str]] = []
         read = [(gpu, quality.read(gpu.gpu)) for gpu in listed_gpus(snapshot)]
-        for on, value in told(read):
+        for on, value in known_values(read):
             counts = of_host.setdefault(on.host, {})
             counts[value] = counts.get(value, 0) + 1
             known.append((on, value))
@@ -93,7 +93,7 @@ def gpu_differs(snapshot: Snapshot) -> Iterator[Answer]:
                 if isinstance(value, Missing):
                     yield NotKnown(f"{quality.name}: GPU {on.gpu.index}: {value}", (on.host,))
         else:
-            yield from untold(read, quality.name)
+            yield from unknown_values(read, quality.name)
         judged = judged or bool(of_host)
         yield from _compared(quality, of_host, _odd_gpus(known))
     yield from closing(snapshot, judged, "is listed")

@@ -67,10 +67,10 @@ def gpu_peers(snapshot: Snapshot) -> Iterator[Answer]:
     found: dict[tuple[Severity, str], list[tuple[str, str]]] = {}
     for host, pairs in sorted(differing, key=lambda host_and_pairs: order[host_and_pairs[0]]):
         for (first, second), status in sorted(pairs.items()):
-            own = states[host, first], states.get((host, second), GpuState())
-            if status == _OK or any(state.mig is True for state in own):
+            pair_states = states[host, first], states.get((host, second), GpuState())
+            if status == _OK or any(state.mig is True for state in pair_states):
                 continue
-            is_expected = status == _SWITCHED_OFF or all(map(_has_links, own))
+            is_expected = status == _SWITCHED_OFF or all(map(_has_links, pair_states))
             others = everywhere[first, second] - 1
             is_expected = is_expected or 2 * allowed[first, second] > others  # most other nodes may
             severity: Severity = "warning" if is_expected else "info"
@@ -114,7 +114,7 @@ def _of_hosts(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     of_host: dict[str, list[str]] = {}
     for host, pair in pairs:
         of_host.setdefault(host, []).append(pair)
-    return [(host, together(own)) for host, own in of_host.items()]
+    return [(host, together(host_pairs)) for host, host_pairs in of_host.items()]
 
 
 def _finding(severity: Severity, status: str, pairs: str, hosts: tuple[str, ...]) -> Finding:

@@ -32,7 +32,7 @@ _FIX = Fix(
     "nvlink-domain",
     "Nodes that NVLink connects are in one domain and share an IMEX channel",
     nodes=2,
-    met=True,
+    joined=True,
     alike=("gpu_driver", "gpus", "pci", "torch_gpus", "environment", "nccl", "software"),
 )
 def nvlink_domain(snapshot: Snapshot) -> Iterator[Answer]:

@@ -53,9 +53,11 @@ class FolderPlace(Struct, frozen=True):
     def decisive(self) -> tuple[Checkpoint, ...]:
         """Return those that have to be known: the newest, those that pointers name, and the folder itself."""
         named = [self.named(pointer.names) for pointer in self.folder.pointers]
-        own = [found for found in self.checkpoints if found.name == _OWN]
+        folder_itself = [found for found in self.checkpoints if found.name == _OWN]
         return tuple(
-            dict.fromkeys((*self.rivals[:1], *(found for found in named if found is not None), *own))
+            dict.fromkeys(
+                (*self.rivals[:1], *(found for found in named if found is not None), *folder_itself)
+            )
         )
 
     def named(self, name: str) -> Checkpoint | None:
@@ -83,10 +85,10 @@ def _alike(snapshot: Snapshot) -> list[dict[str, CheckpointFolder]]:
     """Return the folders by host: those of one path, and of other paths (local disks) the n-th of each node."""
     alike: list[tuple[str, dict[str, CheckpointFolder]]] = []
     left: list[tuple[str, CheckpointFolder]] = []
-    paths = [{folder.path for folder in told} for _, told in snapshot.known("checkpoints")]
-    for node, told in snapshot.known("checkpoints"):
-        for folder in told:
-            if sum(folder.path in given for given in paths) > 1:
+    paths = [{folder.path for folder in folders} for _, folders in snapshot.known("checkpoints")]
+    for node, folders in snapshot.known("checkpoints"):
+        for folder in folders:
+            if sum(folder.path in node_paths for node_paths in paths) > 1:
                 _join(alike, node.host, folder, folder.path)
             else:
                 left.append((node.host, folder))
@@ -109,17 +111,17 @@ def _join(
 def unread(snapshot: Snapshot) -> Iterator[Answer]:
     """Yield why a folder was not looked into, or that none was given."""
     known = list(snapshot.known("checkpoints"))
-    if known and not any(told for _, told in known):
+    if known and not any(folders for _, folders in known):
         yield NotApplicable("no --checkpoint was given")
-    for node, told in known:
-        for folder in told:
+    for node, folders in known:
+        for folder in folders:
             if isinstance(folder.checkpoints, Missing):
                 why = str(folder.checkpoints)
                 yield NotKnown(why if folder.path in why else f"{folder.path}: {why}", (node.host,))
 
 
 def not_given(snapshot: Snapshot) -> Iterator[NotKnown]:
-    """Yield which nodes were not told to look into a folder that others looked into."""
+    """Yield the nodes whose command line lacks a folder that others looked into."""
     hosts = [node.host for node, _ in snapshot.known("checkpoints")]
     for seen in _alike(snapshot):
         lacking = tuple(host for host in hosts if host not in seen)

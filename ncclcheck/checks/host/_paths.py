@@ -20,7 +20,7 @@ class PathPlace(Struct, frozen=True):
     fact: PathFact
 
 
-class Wanted(Struct, frozen=True):
+class CheckedPath(Struct, frozen=True):
     """A path of the command line with what each node says of it. The n-th of each node is the same one.
 
     Its name may differ: `--data` may be given as a relative path, or under another name on each node.
@@ -36,7 +36,7 @@ class Wanted(Struct, frozen=True):
         return f"{self.option} {self.path}"
 
 
-def wanted(snapshot: Snapshot, *purposes: str) -> tuple[Wanted, ...]:
+def checked_paths(snapshot: Snapshot, *purposes: str) -> tuple[CheckedPath, ...]:
     """Every path with one of those purposes, in the order of the command line."""
     found: dict[tuple[str, int], list[PathPlace]] = {}
     for node, facts in snapshot.known("paths"):
@@ -46,11 +46,12 @@ def wanted(snapshot: Snapshot, *purposes: str) -> tuple[Wanted, ...]:
             if fact.purpose in purposes:
                 found.setdefault((fact.purpose, number), []).append(PathPlace(node.host, fact))
     return tuple(
-        Wanted(places[0].fact.path, OPTION[purpose], tuple(places)) for (purpose, _), places in found.items()
+        CheckedPath(places[0].fact.path, OPTION[purpose], tuple(places))
+        for (purpose, _), places in found.items()
     )
 
 
-def none_given(snapshot: Snapshot, found: tuple[Wanted, ...], option: str) -> Iterator[NotApplicable]:
+def none_given(snapshot: Snapshot, found: tuple[CheckedPath, ...], option: str) -> Iterator[NotApplicable]:
     """Yield NotApplicable if every node says that no such path was given."""
     if not found and snapshot.nodes and len(list(snapshot.known("paths"))) == len(snapshot.nodes):
         yield NotApplicable(f"no {option} was given")

@@ -60,9 +60,9 @@ def _resumed(places: tuple[FolderPlace, ...]) -> Iterator[Answer]:
             (Fix("mount the same filesystem on all nodes, or copy the checkpoint", (f"findmnt -T {path}",)),),
         )
         return
-    told = [(place.host, place.named(place.resumed)) for place in places]
+    found_by_host = [(place.host, place.named(place.resumed)) for place in places]
     contents = compare(
-        (host, found.digest) for host, found in told if found is not None and found.complete is True
+        (host, found.digest) for host, found in found_by_host if found is not None and found.complete is True
     )
     if contents.differs:
         name = names.groups[0].value

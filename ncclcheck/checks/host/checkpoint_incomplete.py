@@ -61,7 +61,7 @@ def checkpoint_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 class _Fault(Struct, frozen=True):
-    """What is wrong with a folder, told once for all nodes that see the same."""
+    """What is wrong with a folder, reported once for all nodes that see the same."""
 
     severity: Severity
     text: str
@@ -129,11 +129,11 @@ def _of_newest(place: FolderPlace) -> list[_Fault]:
 
 def _of_itself(place: FolderPlace) -> list[_Fault]:
     """Return what is wrong with the checkpoint that the folder is beside those in it, as after a training."""
-    own = next((found for found in place.checkpoints if found.name == "."), None)
-    if own is None or own in place.rivals or own.complete is not False:
+    folder_itself = next((found for found in place.checkpoints if found.name == "."), None)
+    if folder_itself is None or folder_itself in place.rivals or folder_itself.complete is not False:
         return []
-    text = f"what lies in {place.folder.path} itself is no complete checkpoint: {words(own)}"
-    return [_Fault("warning", text, words(own), None)]
+    text = f"what lies in {place.folder.path} itself is no complete checkpoint: {words(folder_itself)}"
+    return [_Fault("warning", text, words(folder_itself), None)]
 
 
 def _unnamed(place: FolderPlace) -> list[_Fault]:

@@ -17,7 +17,7 @@ _PAIR = 2
 _WHOLE_FROM = 1000  # three digits of a larger figure would be written with an exponent
 
 
-@check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, met=True)
+@check("NC712", "clock-offset", "The clocks of all nodes agree", nodes=2, joined=True)
 def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
     """No node's clock differs from the others by more than a second, beyond the error bound of the measurement.
 
@@ -45,8 +45,8 @@ def clock_offset(snapshot: Snapshot) -> Iterator[Answer]:
         if deviation.is_beyond(INFO_US) and not deviation.is_beyond(WARNING_US)
     ]
     yield from _findings(minor, found, "info")
-    told = {deviation.host for deviation in found}
-    if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in told):
+    measured_hosts = {deviation.host for deviation in found}
+    if unmeasured := tuple(node.host for node in snapshot.nodes if node.host not in measured_hosts):
         yield NotKnown("the clock was not compared with the others", unmeasured)
     vague = tuple(deviation.host for deviation in found if deviation.bound_us > WARNING_US)
     if vague:
@@ -80,7 +80,7 @@ def _findings(
         apart = _time(abs(worst.ahead_us))
         which = f"the clocks of {named(hosts)} are {apart} apart (which of the two is right is not known)"
     elif len(off) == 1:
-        which = f"the clock of {worst.host} is {_way(worst)} that of {usual}"
+        which = f"the clock of {worst.host} is {_offset_text(worst)} that of {usual}"
     else:
         which = f"the clocks of {named(hosts)} are up to {_time(abs(worst.ahead_us))} off that of {usual}"
     why = (
@@ -96,7 +96,7 @@ def _findings(
             Evidence(
                 (deviation.host,),
                 f"clock, against {usual or 'the others'}",
-                f"{_way(deviation)} it, within {_time(deviation.bound_us)}",
+                f"{_offset_text(deviation)} it, within {_time(deviation.bound_us)}",
                 f"within {_time(WARNING_US if severity == 'warning' else INFO_US)}",
                 "four time stamps per round trip, the quickest one",
             )
@@ -111,7 +111,7 @@ def _findings(
     )
 
 
-def _way(deviation: Deviation) -> str:
+def _offset_text(deviation: Deviation) -> str:
     return f"{_time(abs(deviation.ahead_us))} {'ahead of' if deviation.ahead_us > 0 else 'behind'}"
 
 

@@ -30,10 +30,10 @@ def clock_unsynced(snapshot: Snapshot) -> Iterator[Answer]:
     known = list(snapshot.known("clock"))
     off = tuple(node.host for node, clock in known if not clock.synchronised)
     if off:
-        kept = tuple(node.host for node, clock in known if clock.synchronised)
-        contrast = f", while {named(kept)} {verb(kept, 'is', 'are')}" if kept else ""
+        synchronised = tuple(node.host for node, clock in known if clock.synchronised)
+        contrast = f", while {named(synchronised)} {verb(synchronised, 'is', 'are')}" if synchronised else ""
         yield Finding(
-            "warning" if kept else "info",
+            "warning" if synchronised else "info",
             f"the clock of {named(off)} is not synchronised{contrast}: it drifts by seconds a day, "
             "and time stamps of files and logs are wrong",
             off,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._paths import OPTION, PathPlace, none_given, wanted
+from ncclcheck.checks.host._paths import OPTION, PathPlace, checked_paths, none_given
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -34,7 +34,7 @@ def disk_full(snapshot: Snapshot) -> Iterator[Answer]:
     warning below 5 % when that is less than 100 GiB, and for other paths. Filesystems mounted read-only are full by
     nature and not judged. The limits are ncclcheck's own.
     """
-    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
+    found = checked_paths(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         for place in wanted_path.places:
             if isinstance(place.fact.kind, Missing):

@@ -102,15 +102,15 @@ def _network(what: str, source: str, read: Callable[[Chosen], Fact[str] | Fact[f
     def reader(node: Node, expectation: Expectation) -> Iterator[Seen]:
         del expectation
         alone = Snapshot(nodes=(node,))
-        for own in chosen(alone):
-            yield Seen(f"{what} {own.name}" if what.endswith(" of") else what, read(own), source)
+        for choice in chosen(alone):
+            yield Seen(f"{what} {choice.name}" if what.endswith(" of") else what, read(choice), source)
         yield from (Seen(what, Missing("absent", why.reason), source) for why in not_chosen(alone))
 
     return reader
 
 
-def _speed(own: Chosen) -> Fact[float | None]:
-    speed_mbps = own.interface.speed_mbps
+def _speed(choice: Chosen) -> Fact[float | None]:
+    speed_mbps = choice.interface.speed_mbps
     return speed_mbps if isinstance(speed_mbps, Missing) else speed_mbps / 1000
 
 

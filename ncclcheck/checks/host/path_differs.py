@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ncclcheck.checks.host._paths import Wanted, none_given, wanted
+from ncclcheck.checks.host._paths import CheckedPath, checked_paths, none_given
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import HostComparison, compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
@@ -40,22 +40,22 @@ def path_differs(snapshot: Snapshot) -> Iterator[Answer]:
     first 32 of them SHA-256 over size, first and last 64 KiB. So a change inside a large folder may go unseen, and a
     folder that could not be listed within 3 s is unknown. The type of the filesystem is that of /proc/self/mountinfo.
     """
-    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
+    found = checked_paths(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         yield from _kind(wanted_path)
         yield from _filesystem(wanted_path)
-    for wanted_path in wanted(snapshot, "data"):
+    for wanted_path in checked_paths(snapshot, "data"):
         yield from _files(wanted_path)
     yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 
-def _compared(wanted_path: Wanted, field: str) -> HostComparison[str]:
+def _compared(wanted_path: CheckedPath, field: str) -> HostComparison[str]:
     values = ((place.host, getattr(place.fact, field)) for place in wanted_path.places)
     return compare((host, value) for host, value in values if not isinstance(value, Missing))
 
 
-def _kind(wanted_path: Wanted) -> Iterator[Answer]:
+def _kind(wanted_path: CheckedPath) -> Iterator[Answer]:
     kinds = _compared(wanted_path, "kind")
     if kinds.differs:
         yield Finding(
@@ -70,7 +70,7 @@ def _kind(wanted_path: Wanted) -> Iterator[Answer]:
             yield NotKnown(f"{wanted_path.path}: {place.fact.kind}", (place.host,))
 
 
-def _filesystem(wanted_path: Wanted) -> Iterator[Answer]:
+def _filesystem(wanted_path: CheckedPath) -> Iterator[Answer]:
     types = _compared(wanted_path, "filesystem")
     if types.differs:
         yield Finding(
@@ -86,7 +86,7 @@ def _filesystem(wanted_path: Wanted) -> Iterator[Answer]:
             yield NotKnown(f"the filesystem of {wanted_path.path}: {place.fact.filesystem}", (place.host,))
 
 
-def _files(wanted_path: Wanted) -> Iterator[Answer]:
+def _files(wanted_path: CheckedPath) -> Iterator[Answer]:
     manifests: dict[str, Manifest] = {}
     for place in wanted_path.places:
         if isinstance(place.fact.kind, Missing):
@@ -114,7 +114,7 @@ def _files(wanted_path: Wanted) -> Iterator[Answer]:
 
 
 def _other_names(
-    wanted_path: Wanted, listings: HostComparison[tuple[int, int]], manifests: dict[str, Manifest]
+    wanted_path: CheckedPath, listings: HostComparison[tuple[int, int]], manifests: dict[str, Manifest]
 ) -> Finding:
     usual = manifests[(listings.usual or listings.groups[0]).hosts[0]]
     pieces = []
@@ -158,7 +158,7 @@ def _some(names: list[str]) -> str:
 
 
 def _other_files(
-    wanted_path: Wanted,
+    wanted_path: CheckedPath,
     manifests: dict[str, Manifest],
     what: str,
     value_of: Callable[[PathEntry], Fact[object]],
@@ -171,8 +171,8 @@ def _other_files(
             if not isinstance(value, Missing):
                 values.setdefault(entry.name, []).append((host, str(value)))
     differing: dict[tuple[str, ...], list[tuple[str, HostComparison[str]]]] = {}
-    for name, told in values.items():
-        comparison = compare(told)
+    for name, values_of_nodes in values.items():
+        comparison = compare(values_of_nodes)
         if comparison.differs:
             differing.setdefault(comparison.odd_hosts, []).append((name, comparison))
     severity: Severity = "error"

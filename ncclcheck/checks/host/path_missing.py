@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._paths import OPTION, Wanted, none_given, wanted
+from ncclcheck.checks.host._paths import OPTION, CheckedPath, checked_paths, none_given
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -41,14 +41,14 @@ def path_missing(snapshot: Snapshot) -> Iterator[Answer]:
     stat(2) and a first entry of opendir(3) or open(2), in a process that is abandoned when it does not answer within
     4.5 s.
     """
-    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
+    found = checked_paths(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         yield from _judged(wanted_path)
     yield from none_given(snapshot, found, "--data, --code, --shared-dir or --checkpoint")
     yield from not_reported(snapshot)
 
 
-def _judged(wanted_path: Wanted) -> Iterator[Answer]:
+def _judged(wanted_path: CheckedPath) -> Iterator[Answer]:
     broken: dict[str, list[tuple[str, Missing]]] = {}
     for place in wanted_path.places:
         failed = _failure(place.fact)
@@ -76,7 +76,7 @@ def _judged(wanted_path: Wanted) -> Iterator[Answer]:
     yield from _stuck_below(wanted_path)
 
 
-def _wrong_kind(wanted_path: Wanted) -> Iterator[Answer]:
+def _wrong_kind(wanted_path: CheckedPath) -> Iterator[Answer]:
     kinds: dict[str, list[str]] = {}
     for place in wanted_path.places:
         kind = place.fact.kind
@@ -95,14 +95,14 @@ def _wrong_kind(wanted_path: Wanted) -> Iterator[Answer]:
         )
 
 
-def _stuck_below(wanted_path: Wanted) -> Iterator[Answer]:
+def _stuck_below(wanted_path: CheckedPath) -> Iterator[Answer]:
     """A mount below the folder may be dead although the folder itself answers."""
-    told: dict[str, list[str]] = {}
+    hosts_by_detail: dict[str, list[str]] = {}
     for place in wanted_path.places:
         manifest = place.fact.manifest
         if _failure(place.fact) is None and isinstance(manifest, Missing) and manifest.missing == "timeout":
-            told.setdefault(manifest.detail, []).append(place.host)
-    for detail, names in told.items():
+            hosts_by_detail.setdefault(manifest.detail, []).append(place.host)
+    for detail, names in hosts_by_detail.items():
         hosts = tuple(names)
         _, advice, command = _WORDS["timeout"]
         yield Finding(

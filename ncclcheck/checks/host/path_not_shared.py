@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.checks.host._paths import none_given, wanted
+from ncclcheck.checks.host._paths import checked_paths, none_given
 from ncclcheck.checks.hosts import named, not_reported, verb
 from ncclcheck.checks.majority import compare
 from ncclcheck.checks.registry import Answer, check
@@ -19,7 +19,7 @@ from ncclcheck.model.snapshot import SharedView, Snapshot
     "All nodes see what any node writes to a shared folder",
     needs=("paths",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
     """Every node can write to each `--shared-dir`, and sees the files of every other node there.
@@ -36,7 +36,7 @@ def path_not_shared(snapshot: Snapshot) -> Iterator[Answer]:
     Proven: each node writes one file of a few bytes, named `.ncclcheck-RUN-NUMBER`, and looks for those of all others
     for up to 3 s after all were written; then each removes its own. Nothing else is read, written or removed.
     """
-    found = wanted(snapshot, "shared")
+    found = checked_paths(snapshot, "shared")
     views = snapshot.shared
     if isinstance(views, Missing):
         if found:
@@ -90,7 +90,7 @@ def _apart(path: str, seen: dict[str, frozenset[str]], wrote: set[str]) -> Findi
     groups = compare((host, tuple(sorted(together))) for host, together in mutual.items())
     odd = tuple(host for host in groups.odd_hosts) or tuple(mutual)
     parts = ", ".join(
-        f"{named(group.hosts)} {verb(group.hosts, 'sees', 'see')} {_whom(group.value, group.hosts)}"
+        f"{named(group.hosts)} {verb(group.hosts, 'sees', 'see')} {_seen_text(group.value, group.hosts)}"
         for group in groups.groups
     )
     return Finding(
@@ -112,7 +112,7 @@ def _apart(path: str, seen: dict[str, frozenset[str]], wrote: set[str]) -> Findi
     )
 
 
-def _whom(seen: tuple[str, ...], hosts: tuple[str, ...]) -> str:
+def _seen_text(seen: tuple[str, ...], hosts: tuple[str, ...]) -> str:
     if set(seen) <= set(hosts):
         return "only its own file" if len(hosts) == 1 else "only each other's files"
     return f"those of {named(seen)}"

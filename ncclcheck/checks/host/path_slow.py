@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from ncclcheck.checks.host._paths import Wanted, none_given, wanted
+from ncclcheck.checks.host._paths import CheckedPath, checked_paths, none_given
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -36,7 +36,7 @@ def path_slow(snapshot: Snapshot) -> Iterator[Answer]:
     usual value of the nodes and 10 ms and more. The limits are ncclcheck's own; what is in the node's cache answers
     quickly, so a slow filesystem may go unseen.
     """
-    found = wanted(snapshot, "data", "code", "shared", "checkpoint")
+    found = checked_paths(snapshot, "data", "code", "shared", "checkpoint")
     for wanted_path in found:
         for field, what in _CALLS:
             yield from _judged(wanted_path, field, what)
@@ -44,7 +44,7 @@ def path_slow(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _judged(wanted_path: Wanted, field: str, what: str) -> Iterator[Answer]:
+def _judged(wanted_path: CheckedPath, field: str, what: str) -> Iterator[Answer]:
     times: dict[str, float] = {}
     for place in wanted_path.places:
         value = getattr(place.fact, field)

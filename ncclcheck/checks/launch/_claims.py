@@ -22,7 +22,7 @@ class Claim(Struct, frozen=True):
 
 @once_per_subject
 def claims(snapshot: Snapshot) -> tuple[Claim, ...]:
-    """Every process's claim: as it came, or, for a node of which none is recorded, from its facts."""
+    """Every process's claim: as received, or, for a node of which none is recorded, from its facts."""
     found = [Claim(host, launch) for launch, host in zip(snapshot.claims, snapshot.claim_hosts, strict=False)]
     heard = {claim.host for claim in found}
     found += [Claim(node.host, launch) for node, launch in snapshot.known("launch") if node.host not in heard]

@@ -16,7 +16,7 @@ from ncclcheck.model.facts import MasterOutcome, MasterPath
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Knock, Snapshot
 
-# How far a node came on its way. A node that ended earlier says nothing about what lies behind.
+# How far a node got on its path to node 0. A node that ended earlier says nothing about what lies behind.
 _STAGES: tuple[tuple[MasterOutcome, ...], ...] = (
     ("torch-broken", "torch-late"),
     ("unresolvable",),
@@ -124,7 +124,7 @@ def _correct_name(seen: tuple[Sighting, ...]) -> Fix:
 def not_seen(snapshot: Snapshot, outcome: MasterOutcome) -> Iterator[NotKnown | NotApplicable]:
     """Why the question whether `outcome` is anywhere has no complete answer.
 
-    One node only, no facts, a node without a word, or one whose way ended before it could have met `outcome`.
+    One node only, no facts, a node without a message, or one whose path ended before `outcome` was possible.
     """
     if job_size(snapshot) == 1:
         yield NotApplicable("one node does not connect to a master")
@@ -176,8 +176,8 @@ def _observed(path: MasterPath) -> str:
     return f"{path.outcome}{detail}{tries}"
 
 
-def others_came(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
-    """Whom to suspect: the master, if nobody came through, or the way of those few, if others did."""
+def suspect_text(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> str:
+    """Return what to suspect: the master, if no node connected, or the path of those few, if others did."""
     through = hosts_of(tuple(sighting for sighting in saw(snapshot, "answered") if sighting.node_rank != 0))
     if through:
         return f"{named(through)} connected, so node 0 serves: check the path from the nodes that did not"

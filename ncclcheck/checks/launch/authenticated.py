@@ -75,12 +75,12 @@ def _claimed(snapshot: Snapshot) -> Iterator[Finding]:
     yield Finding(
         "error",
         f"{named(hosts)} did not join, and {whose} {'another key' if is_one else 'other keys'}, or none: "
-        f"{listed(dict.fromkeys(map(_who, senders)), _MOST_SENDERS)}",
+        f"{listed(dict.fromkeys(map(_sender_text, senders)), _MOST_SENDERS)}",
         hosts,
         tuple(
             Evidence(
                 (silent[foreign.node_rank],),
-                f"introduction of {_who(foreign)}, which nothing proves",
+                f"introduction of {_sender_text(foreign)}, which nothing proves",
                 "another key" if foreign.cause == "other-key" else "no key",
                 "the key of this run",
                 "the master port of node 0",
@@ -91,6 +91,6 @@ def _claimed(snapshot: Snapshot) -> Iterator[Finding]:
     )
 
 
-def _who(foreign: Foreign) -> str:
+def _sender_text(foreign: Foreign) -> str:
     why = f" ({foreign.refuses})" if foreign.refuses else ""
     return f"{foreign.said or 'a process'} at {foreign.origin}{why}"

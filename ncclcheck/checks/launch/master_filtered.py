@@ -11,8 +11,8 @@ from ncclcheck.checks.launch._master import (
     hosts_of,
     master_finding,
     not_seen,
-    others_came,
     saw,
+    suspect_text,
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.fact import Missing
@@ -92,9 +92,9 @@ def _fix_of_answers(hosts: tuple[str, ...], path: MasterPath) -> Fix:
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
-    suspect = others_came(snapshot, seen)
+    suspect = suspect_text(snapshot, seen)
     source = f", connecting from {_source(path)}" if len(seen) == 1 else ""
-    # Node 0's own word is the only one that tells the directions apart.
+    # Only node 0's own report distinguishes the directions.
     is_told = (path.serving_confirmed and not path.confirmed_by_relay) or snapshot.viewpoint == "all"
     what = (
         "drops the port" if is_told else "drops the connection requests, or the answers to them on this node"

@@ -11,7 +11,7 @@ from ncclcheck.checks.launch._master import (
     hosts_of,
     master_answers,
     master_finding,
-    others_came,
+    suspect_text,
 )
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
@@ -37,7 +37,7 @@ def master_no_route(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...]) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
-    suspect = others_came(snapshot, seen)
+    suspect = suspect_text(snapshot, seen)
     address = first_address(path) or path.name
     return master_finding(
         seen,

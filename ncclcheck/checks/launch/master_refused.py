@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.checks.hosts import named
-from ncclcheck.checks.launch._master import Sighting, hosts_of, master_finding, not_seen, others_came, saw
+from ncclcheck.checks.launch._master import Sighting, hosts_of, master_finding, not_seen, saw, suspect_text
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
@@ -88,7 +88,7 @@ def _nobody_listens(snapshot: Snapshot) -> str:
 
 def _finding(snapshot: Snapshot, seen: tuple[Sighting, ...], why: str) -> Finding:
     hosts, path = hosts_of(seen), seen[0].path
-    suspect = others_came(snapshot, seen)
+    suspect = suspect_text(snapshot, seen)
     return master_finding(
         seen,
         f"{named(hosts)} got connection refused from {seen[0].target}, {why}"

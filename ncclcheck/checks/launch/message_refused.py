@@ -104,7 +104,7 @@ def _not_followed(snapshot: Snapshot, orders: list[Refused]) -> Finding:
 
 
 def _foreign(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield what came without the run's key: it was dropped, and changed nothing."""
+    """Yield messages without the run's key: they were dropped and changed nothing."""
     seen = snapshot.authentication
     if not seen.foreign:
         return

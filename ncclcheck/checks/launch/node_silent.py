@@ -100,10 +100,10 @@ def _finding(snapshot: Snapshot, phase: str, why: str, silents: list[Silent]) ->
         _refusal_hint(snapshot, hosts),
         build_hint(snapshot, hosts),
     ]
-    said = "; ".join(hint for hint in hints if hint)
+    hint_text = "; ".join(hint for hint in hints if hint)
     return Finding(
         "warning",
-        f"{summary}: {said}" if said else summary,
+        f"{summary}: {hint_text}" if hint_text else summary,
         hosts,
         (evidence,),
         (Fix(f"check that the launcher started ncclcheck on {named(hosts)}, and read its output there"),),

@@ -26,7 +26,7 @@ def node_stood_still(snapshot: Snapshot) -> Iterator[Answer]:
 
     ## Source
     ncclcheck's own rule: a thread beats ten times a second, and the monotonic clock shows the gaps. A pause of less
-    than 3 s, or one from which nothing came, is not told.
+    than 3 s, or one without consequences, is not reported.
     """
     for still in snapshot.stood_still:
         effect = (

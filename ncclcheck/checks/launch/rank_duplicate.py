@@ -32,9 +32,9 @@ def rank_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
         yield _finding(
             f"node rank {node_rank}", hosts, [claim for claim in seen if claim.launch.node_rank == node_rank]
         )
-    told = {host for hosts in by_node.values() for host in hosts}
+    reported_hosts = {host for hosts in by_node.values() for host in hosts}
     for rank, hosts in _duplicated_ranks(seen).items():
-        if not told.issuperset(hosts):
+        if not reported_hosts.issuperset(hosts):
             yield _finding(f"rank {rank}", hosts, [claim for claim in seen if claim.launch.rank == rank])
     yield from not_claimed(snapshot)
 

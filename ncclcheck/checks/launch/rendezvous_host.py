@@ -100,11 +100,11 @@ def _nobody_here(snapshot: Snapshot, seen: tuple[Claim, ...]) -> Finding:
 
 def _alone(snapshot: Snapshot, hosting: tuple[Claim, ...]) -> Iterator[Answer]:
     """A host by an address that others may have as well, to which some did not come."""
-    ways = {sighting.host: sighting for sighting in sightings(snapshot)}
+    sighting_by_host = {sighting.host: sighting for sighting in sightings(snapshot)}
     for claim in hosting:
-        way = ways.get(claim.host)
-        address = first_address(way.path) if way is not None else None
-        if way is None or address is None:
+        seen = sighting_by_host.get(claim.host)
+        address = first_address(seen.path) if seen is not None else None
+        if seen is None or address is None:
             yield NotKnown("the address of the endpoint is not known", (claim.host,))
             continue
         shared = _everywhere(snapshot, claim.host, address)
@@ -132,7 +132,9 @@ def _everywhere(snapshot: Snapshot, host: str, address: str) -> str:
     for node, interfaces in snapshot.known("interfaces"):
         for interface in interfaces if node.host == host else ():
             # The veth of a container is its own, and the only network that it has.
-            if interface.kind == "bridge" and any(own.address == address for own in interface.addresses):
+            if interface.kind == "bridge" and any(
+                candidate.address == address for candidate in interface.addresses
+            ):
                 return f"the address of {interface.name}, which other machines may have too"
     return ""
 
@@ -145,15 +147,15 @@ def _leads_to_itself(sighting: Sighting) -> bool:
 def _evidence(snapshot: Snapshot, claim: Claim) -> Evidence:
     known = {node.host: names for node, names in snapshot.known("names")}
     names = known.get(claim.host)
-    own = "an unknown name"
+    own_name = "an unknown name"
     if names is not None:
         led = names.addresses if isinstance(names.addresses, Missing) else ", ".join(names.addresses)
-        own = f"{names.hostname!r}, which is {led} there"
+        own_name = f"{names.hostname!r}, which is {led} there"
     says = "the host" if claim.launch.serves_store else "not the host"
     return Evidence(
         (claim.host,),
         f"endpoint {_endpoint(claim)}",
-        f"{says}; its own name is {own}",
+        f"{says}; its own name is {own_name}",
         "one node is the host",
         _RULE,
     )

@@ -30,25 +30,25 @@ def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
     torch/distributed/elastic/rendezvous: dynamic_rendezvous.py (_NodeDescGenerator, _mark_rendezvous_complete), api.py
     (RendezvousStoreInfo.build).
     """
-    told = snapshot.workers_address
+    workers = snapshot.workers_address
     if not any(launch.rendezvous == "c10d" for launch in snapshot.claims):
         yield NotApplicable("the job does not use a c10d rendezvous")
         return
-    if isinstance(told, Missing):
-        yield NotKnown(f"the name that workers will get: {told}")
+    if isinstance(workers, Missing):
+        yield NotKnown(f"the name that workers will get: {workers}")
         return
-    own = _own(snapshot, told.host)
+    own_addresses = _own(snapshot, workers.host)
     groups: dict[str, list[NameView]] = {}
-    for view in told.views:
-        if view.host == told.host:
+    for view in workers.views:
+        if view.host == workers.host:
             continue
-        wrong = _wrong(view, own)
+        wrong = _wrong(view, own_addresses)
         if isinstance(wrong, Missing):
-            yield NotKnown(f"what {told.name} resolves to: {wrong}", (view.host,))
+            yield NotKnown(f"what {workers.name} resolves to: {wrong}", (view.host,))
         elif wrong:
             groups.setdefault(wrong, []).append(view)
     for wrong, views in groups.items():
-        yield _finding(told, wrong, views, own)
+        yield _finding(workers, wrong, views, own_addresses)
     yield from not_reported(snapshot)
 
 
@@ -64,42 +64,44 @@ def _own(snapshot: Snapshot, host: str) -> tuple[str, ...]:
     )
 
 
-def _wrong(view: NameView, own: tuple[str, ...]) -> str | Missing:
+def _wrong(view: NameView, own_addresses: tuple[str, ...]) -> str | Missing:
     if isinstance(view.addresses, Missing):
         known_not = view.addresses.missing in ("absent", "error")
         return "cannot be resolved" if known_not else view.addresses
-    if any(address in own for address in view.addresses):
+    if any(address in own_addresses for address in view.addresses):
         return ""
     if all(is_loopback(address) for address in view.addresses):
         return f"resolves to {view.addresses[0]}, which is the asking node itself,"
-    return f"resolves to {', '.join(view.addresses)}, which is not an address of it," if own else ""
+    return f"resolves to {', '.join(view.addresses)}, which is not an address of it," if own_addresses else ""
 
 
-def _finding(told: WorkersAddress, wrong: str, views: list[NameView], own: tuple[str, ...]) -> Finding:
+def _finding(
+    group: WorkersAddress, wrong: str, views: list[NameView], own_addresses: tuple[str, ...]
+) -> Finding:
     hosts = tuple(view.host for view in views)
-    usable = [address for address in own if ":" not in address] or list(own)
-    local = f" (on {told.host}: --local-addr={usable[0]})" if usable else ""
+    usable = [address for address in own_addresses if ":" not in address] or list(own_addresses)
+    local = f" (on {group.host}: --local-addr={usable[0]})" if usable else ""
     return Finding(
         "error",
-        f"the workers will get MASTER_ADDR={told.name}, the name of {told.host}, which gets rank 0; "
+        f"the workers will get MASTER_ADDR={group.name}, the name of {group.host}, which gets rank 0; "
         f"it {wrong} on "
         f"{named(hosts)}, so {verb(hosts, 'its', 'their')} ranks would wait until the timeout",
         hosts,
         tuple(
             Evidence(
                 (view.host,),
-                f"{told.name} resolves to",
+                f"{group.name} resolves to",
                 str(view.addresses) if isinstance(view.addresses, Missing) else ", ".join(view.addresses),
-                f"an address of {told.host}",
+                f"an address of {group.host}",
                 "getaddrinfo on this node",
             )
             for view in views
         ),
         (
             Fix(
-                f"start torchrun on every node with --local-addr and that node's address{local}, or make {told.name} "
+                f"start torchrun on every node with --local-addr and that node's address{local}, or make {group.name} "
                 "known on all nodes (DNS, /etc/hosts)",
-                (f"getent ahosts {told.name}   # on every node",),
+                (f"getent ahosts {group.name}   # on every node",),
             ),
         ),
     )

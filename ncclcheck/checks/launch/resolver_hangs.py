@@ -26,15 +26,17 @@ def resolver_hangs(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     nsswitch.conf(5), hosts(5), resolv.conf(5); torch/csrc/distributed/c10d/socket.cpp asks for names of addresses.
     """
-    told = {node.host: names.hanging for node, names in snapshot.known("names") if names.hanging}
+    hanging_files = {node.host: names.hanging for node, names in snapshot.known("names") if names.hanging}
     details = {
         sighting.host: sighting.path.detail
         for sighting in saw(snapshot, "resolver-hangs")
-        if sighting.host not in told
+        if sighting.host not in hanging_files
     }
-    details |= {host: f"reading {' and '.join(files)} hangs" for host, files in told.items()}
+    details |= {host: f"reading {' and '.join(files)} hangs" for host, files in hanging_files.items()}
     if details:
-        yield _finding(details, tuple(dict.fromkeys(file for files in told.values() for file in files)))
+        yield _finding(
+            details, tuple(dict.fromkeys(file for files in hanging_files.values() for file in files))
+        )
     yield from not_reported(snapshot)
 
 

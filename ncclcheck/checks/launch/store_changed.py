@@ -31,11 +31,11 @@ def store_changed(snapshot: Snapshot) -> Iterator[Answer]:
     """
     if snapshot.store_changed:
         hosts = tuple(dict.fromkeys(change.host for change in snapshot.store_changed))
-        told = [f"{change.key} {change.what}" for change in snapshot.store_changed]
+        changes = [f"{change.key} {change.what}" for change in snapshot.store_changed]
         yield Finding(
             "warning",
             f"another program writes into the store of this run: of what {named(hosts)} wrote or had read there, "
-            f"{listed(told, _MOST_NAMED)}; no node is judged by messages that are missing",
+            f"{listed(changes, _MOST_NAMED)}; no node is judged by messages that are missing",
             (),
             tuple(
                 Evidence(

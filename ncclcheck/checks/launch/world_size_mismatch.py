@@ -74,13 +74,13 @@ def _size(claim: Claim, subject: str) -> int:
 
 
 def _contradictions(seen: Sequence[Claim]) -> Iterator[Finding]:
-    said: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
+    hosts_by_values: dict[tuple[str, tuple[tuple[str, str], ...]], list[str]] = {}
     for claim in seen:
         for contradiction in claim.launch.contradictions:
-            said.setdefault((contradiction.quantity, tuple(contradiction.said.items())), []).append(
-                claim.host
-            )
-    for (quantity, values), found_on in said.items():
+            hosts_by_values.setdefault(
+                (contradiction.quantity, tuple(contradiction.said.items())), []
+            ).append(claim.host)
+    for (quantity, values), found_on in hosts_by_values.items():
         hosts = tuple(dict.fromkeys(found_on))
         versus = ", but ".join(f"{source} says {value}" for source, value in values)
         yield Finding(

@@ -35,7 +35,7 @@ class Suspect(Finding, frozen=True):
 
     `at` is the line that starts it; `explains` are slugs of causes whose lines follow from this one (None: those that
     the cause declares); `places` are the places of its lines. `between_nodes`: look at both ends. `in_doubt`: its
-    lines do not state the cause themselves, so it is never told as certain, wherever it ranks. `blames_nobody`: who
+    lines do not state the cause themselves, so it is never reported as certain, wherever it ranks. `blames_nobody`: who
     speaks its lines is as innocent as all others.
     """
 
@@ -127,19 +127,19 @@ def _by_what_helped(log: Log, slug: str) -> Iterator[Suspect]:
 def _in_nccls_words(log: Log, slug: str, judged: frozenset[LogPosition]) -> Iterator[Suspect]:
     """Yield the suspect that NCCL's own warnings state, by its table, where no rule `judged` their lines."""
     for certainty in CONFIDENCES:
-        said = [
+        matching = [
             remark
             for remark in remarks(log, "nccl-warn", "message")
             if (remark.values.get("cause"), remark.values.get("certainty")) == (slug, certainty)
             and remark.place not in judged
         ]
-        if said:
-            means = said[0].values["means"]
+        if matching:
+            means = matching[0].values["means"]
             yield suspect(
                 f"{means[:1].upper()}{means[1:]}.",
-                said,
+                matching,
                 confidence=certainty,
-                hosts=culprits(log, [remark.place for remark in said[:1]]),
+                hosts=culprits(log, [remark.place for remark in matching[:1]]),
             )
             return
 
@@ -183,8 +183,8 @@ def spread(events: Sequence[Event]) -> list[Event]:
     return chosen or list(events[:1])
 
 
-def told_as_likely(found: Suspect) -> Suspect:
-    """Return the suspect that was told as certain, with the words of a likely one."""
+def as_likely(found: Suspect) -> Suspect:
+    """Return the suspect reported as certain, with the words of a likely one."""
     summary = found.summary.replace(WORDS["certain"], WORDS["likely"])
     return replace(found, summary=summary, confidence="likely")
 

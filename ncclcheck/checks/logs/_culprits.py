@@ -29,7 +29,7 @@ _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-c
 
 
 def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
-    """Return whom the suspect's lines allow to name, with the node of a pod and the rank that ended first on a host."""
+    """Return what the suspect's lines name, with the node of a pod and the rank that ended first on a host."""
     if suspect.slug == "world-size-mismatch" and (pending := _pending(log)):
         return pending
     named = _attributed(log, suspect)
@@ -106,8 +106,8 @@ def _with_a_name(log: Log) -> tuple[str, ...]:
 
 def _only_address(log: Log) -> tuple[str, ...]:
     """Return the address that all failed connections of the log lead to; of a pod the name without its service, too."""
-    told = {failure.address.strip("[]") for failure in failures(log) if is_place(failure.address)}
-    addresses = sorted(told, key=len)
+    failed_addresses = {failure.address.strip("[]") for failure in failures(log) if is_place(failure.address)}
+    addresses = sorted(failed_addresses, key=len)
     if len(addresses) == _BOTH_ENDS and addresses[1].startswith(f"{addresses[0]}."):
         return tuple(addresses)
     return tuple(addresses) if len(addresses) == 1 else ()
@@ -124,12 +124,12 @@ def _that_did_not_wait(log: Log) -> tuple[str, ...]:
 def ended_first(log: Log) -> list[LogPosition]:
     """Return the rank that the launcher saw fail first, or the only one that failed by itself; else nothing."""
     ends = exits(log)
-    own = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
+    own_ends = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
     first = [end.place for end in ends if end.first]
     if first:
         return first[-1:]
-    if len(own) == 1:
-        return [place for place in own.values() if place.rank is not None or place.host]
+    if len(own_ends) == 1:
+        return [place for place in own_ends.values() if place.rank is not None or place.host]
     raised = {
         exception.place.rank: exception.place
         for exception in exceptions(log)
@@ -158,14 +158,14 @@ def _of(places: tuple[LogPosition, ...], between_nodes: bool) -> list[LogPositio
 
 def lost_nodes(log: Log) -> tuple[str, ...]:
     """Return the nodes that the log itself calls lost, dead or failed, or whose actor died, where there are few."""
-    told = [
+    lost = [
         remark
         for remark in remarks(log, "message", "scheduler-end", "actor-ip")
         if remark.values.get("group") in _LOST_NODE
         or "node" in remark.values
         or (remark.place.host and "because its node has died" in remark.text)
     ]
-    named = tuple(dict.fromkeys(remark.values.get("node") or remark.place.host or "" for remark in told))
+    named = tuple(dict.fromkeys(remark.values.get("node") or remark.place.host or "" for remark in lost))
     return named if len(named) <= _BOTH_ENDS and all(named) else ()
 
 
@@ -184,7 +184,7 @@ def gone_tasks(log: Log) -> tuple[str, ...]:
     gone = remarks(log, "gone-task")
     named = {int(remark.values["task"]) for remark in gone if "task" in remark.values}
     above = {(remark.place.file, remark.place.line) for remark in gone}
-    for remark in sorted(remarks(log, "late-task"), key=lambda told: (told.place.file, told.place.line)):
+    for remark in sorted(remarks(log, "late-task"), key=lambda late: (late.place.file, late.place.line)):
         file, line = remark.place.file, remark.place.line
         if (file, line - 1) in above and remark.text.startswith("/job:"):
             named.add(int(remark.text.rpartition(":")[2]))
@@ -198,19 +198,21 @@ def _ranks(text: str) -> set[int]:
 
 def rejected_by_cuda(log: Log) -> tuple[str, ...]:
     """Return the only host or rank on which NCCL says that a CUDA call failed: such a call concerns that GPU alone."""
-    told = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "cuda-failure"]
-    hosts = {remark.place.host for remark in told}
-    return culprits(log, [told[0].place]) if len(hosts) == 1 and told[0].place.host else ()
+    rejections = [
+        remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") == "cuda-failure"
+    ]
+    hosts = {remark.place.host for remark in rejections}
+    return culprits(log, [rejections[0].place]) if len(hosts) == 1 and rejections[0].place.host else ()
 
 
 def closed_it(log: Log) -> tuple[str, ...]:
     """Return the only peer that closed a connection: its host where the log knows it, else its address."""
-    told = {
+    addresses = {
         address
         for remark in remarks(log, "closed-by-peer")
         if (address := remark.values.get("address", "").partition("<")[0])[:1].isdigit()
     }
-    if len(told) != 1:
+    if len(addresses) != 1:
         return ()
-    address = told.pop()
+    address = addresses.pop()
     return hosts_of_address(log, address)[:1] or (address,)

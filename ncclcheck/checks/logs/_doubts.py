@@ -2,7 +2,7 @@
 
 A log is fine where its job said that it finished, or was at work at its last line, and nobody who kept the log had a
 question: no command that looks at the machine, no faster way that was asked for and not taken, no new words after
-the work that do not sound like work. What a tracker tells at its end is the program's, and new only if it never closes.
+the work that do not sound like work. The last lines of a tracker are the program's, and new only if it never closes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ncclcheck.checks.logs._works import (
 )
 from ncclcheck.logs.lines.progress import is_of_tracker
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT, SIGNS
-from ncclcheck.logs.patterns.words import is_foreign, sounds_like_work
+from ncclcheck.logs.patterns.work_words import is_foreign, sounds_like_work
 from ncclcheck.model.events import CommInit, Event, Log, Remark
 
 _UNDONE = re.compile(r"(?<![\d.])\d{1,2}%\|")  # tqdm's bar; a trainer's outer one reaches 100 % as well
@@ -60,7 +60,7 @@ def doubts(log: Log) -> Doubt | None:
             for why, lines in (
                 ("a person looked at the machine, so there was a question", _looked_at(log)),
                 ("the job was asked to use RDMA and used sockets", _slower_than_asked(log)),
-                ("after the last line of work comes one that does not sound like work", _unheard(log)),
+                ("after the last line of work comes one that does not sound like work", _unread_lines(log)),
                 (
                     "an earlier command hung at the start of NCCL until somebody stopped it",
                     _stopped_at_start(log),
@@ -116,7 +116,7 @@ def _slower_than_asked(log: Log) -> tuple[Event, ...]:
     return remarks(log, "rdma-wanted")
 
 
-def _unheard(log: Log) -> tuple[Event, ...]:
+def _unread_lines(log: Log) -> tuple[Event, ...]:
     """Return the new lines after the last work that may tell of trouble, where only work speaks for the job."""
     if _ended_well(log):
         return ()

@@ -192,10 +192,10 @@ def without_gpudirect(log: Log) -> list[Process]:
 
 
 def only_sockets(log: Log) -> bool:
-    """Return True if every process that tells its network used sockets."""
+    """Return True if every process whose network is known used sockets."""
     return {process.network for process in log.processes if process.network} == {"Socket"}
 
 
 def is_without_p2p(process: Process) -> bool:
-    """Return True if the process was told not to reach other GPUs directly."""
+    """Return True if a setting of the process disables direct access to other GPUs."""
     return not P2P_OFF.isdisjoint(process.settings.items())

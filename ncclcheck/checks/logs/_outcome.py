@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, told_as_likely
+from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, as_likely
 from ncclcheck.checks.logs._culprits import (
     attributed,
     closed_it,
@@ -126,11 +126,11 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         first, *further = ranked
         first = replace(first, hosts=attributed(log, first))
         if first.confidence == "certain" and _is_doubtful(log, first, further):
-            first = told_as_likely(first)
+            first = as_likely(first)
         findings = (_plain(first), *(_plain(replace(suspect, severity="warning")) for suspect in further))
         return Explained("named", findings, f"the cause: {first.slug}")
     missing = next((found.hosts for found in ranked if found.slug == "slow-rank-timeout"), ())
-    whom = (
+    hosts = (
         lost_nodes(log)
         or stalled(log)
         or gone_tasks(log)
@@ -139,7 +139,7 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         or closed_it(log)
         or rejected_by_cuda(log)
     )
-    asked = [replace(suspect, hosts=suspect.hosts or whom) for suspect in open_question]
+    asked = [replace(suspect, hosts=suspect.hosts or hosts) for suspect in open_question]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))
     if open_question:
         return Explained("undetermined", findings, open_question[0].summary)

@@ -21,13 +21,13 @@ def reached_by_group(log: Log, late: Sequence[CollectiveTimeout]) -> list[dict[i
             earliest = reached.setdefault(status.group, {})
             if rank not in earliest or status.enqueued < earliest[rank][0]:
                 earliest[rank] = status.enqueued, status
-    told: dict[int | None, list[GroupStatus]] = {}
+    statuses_by_rank: dict[int | None, list[GroupStatus]] = {}
     for status in statuses(log):
-        told.setdefault(status.place.rank, []).append(status)
+        statuses_by_rank.setdefault(status.place.rank, []).append(status)
     for timeout in late:
         rank, sequence = timeout.place.rank, timeout.sequence
         if rank is not None and sequence is not None:
-            of_rank = {status.group for status in told.get(rank, ()) if _is_at(status, sequence)}
+            of_rank = {status.group for status in statuses_by_rank.get(rank, ()) if _is_at(status, sequence)}
             group = of_rank.pop() if len(of_rank) == 1 else timeout.group
             reached.setdefault(group, {}).setdefault(rank, (sequence, timeout))
     return list(reached.values())

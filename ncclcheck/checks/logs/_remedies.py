@@ -1,4 +1,4 @@
-"""What helped, in the words of who tried it: a setting with which the job works tells what it went wrong over. Pure."""
+"""What helped, according to the log: a setting with which the job works shows what it failed over. Pure."""
 
 from __future__ import annotations
 
@@ -35,9 +35,11 @@ FOLLOWS = (
 
 def remedies(log: Log, slug: str) -> tuple[Remark, ...]:
     """Return the lines that say that a setting helped against the cause, in a log with trouble."""
-    told = remarks(log, "remedy")
-    if not told or not troubles(log):
+    found = remarks(log, "remedy")
+    if not found or not troubles(log):
         return ()
     return tuple(
-        remark for remark in told if any(cause == slug and sign.search(remark.text) for sign, cause in _HELPS)
+        remark
+        for remark in found
+        if any(cause == slug and sign.search(remark.text) for sign, cause in _HELPS)
     )

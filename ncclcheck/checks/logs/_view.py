@@ -113,8 +113,8 @@ def registered(log: Log) -> tuple[Registered, ...]:
 @once_per_subject
 def exceptions(log: Log, *kinds: str) -> tuple[PythonException, ...]:
     """Exceptions of those kinds; of a worker's own where none is named."""
-    wanted = kinds or ("ordinary",)
-    return tuple(event for event in log.events if isinstance(event, PythonException) and event.kind in wanted)
+    chosen = kinds or ("ordinary",)
+    return tuple(event for event in log.events if isinstance(event, PythonException) and event.kind in chosen)
 
 
 @once_per_subject
@@ -149,9 +149,9 @@ def _closed_after_the_end(log: Log, event: Event) -> bool:
 @once_per_subject
 def fell_back(log: Log) -> bool:
     """Return True if NCCL says that it goes on without the plug-in, and a communicator was complete after that."""
-    told = [remark for remark in remarks(log, "nccl-warn") if _FALLBACK in remark.text]
+    fallbacks = [remark for remark in remarks(log, "nccl-warn") if _FALLBACK in remark.text]
     complete = [event for event in log.events if isinstance(event, CommInit) and event.stage != "start"]
-    return bool(told) and any(event.place.line > told[0].place.line for event in complete)
+    return bool(fallbacks) and any(event.place.line > fallbacks[0].place.line for event in complete)
 
 
 def _is_plugin(event: Event) -> bool:
@@ -237,11 +237,11 @@ def _got_over_all(log: Log) -> bool:
 
 def _succeeded(log: Log) -> bool:
     """Return True if the launcher or scheduler says that the job succeeded, after all that went wrong before."""
-    told = successes(log)
-    if not told or remarks(log, "wrong-results"):
+    passed = successes(log)
+    if not passed or remarks(log, "wrong-results"):
         return False
     order = {id(event): number for number, event in enumerate(log.events)}
-    return order[id(told[-1])] > max((order[id(event)] for event in alarms(log)), default=-1)
+    return order[id(passed[-1])] > max((order[id(event)] for event in alarms(log)), default=-1)
 
 
 def _of_last_attempt(log: Log) -> tuple[Event, ...]:
@@ -269,7 +269,7 @@ def _is_survivable(event: Event, ends: Iterable[Remark]) -> bool:
 
 
 def world_size(log: Log) -> int | None:
-    """Ranks of the largest communicator or registration; None where nothing tells."""
+    """Ranks of the largest communicator or registration; None where it is unknown."""
     sizes = [process.ranks for process in log.processes if process.ranks] + [
         registration.expected for registration in registered(log)
     ]
@@ -331,7 +331,7 @@ def both_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
 
 
 def path_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
-    """Return whom connections to one place did not reach, and who tried, if only one did; else who tried.
+    """Return the target that connections to one place did not reach, and the only caller; of several, the callers.
 
     Where others reached it (some of the workers registered), only who did not is named.
     """
@@ -347,7 +347,7 @@ def path_ends(log: Log, failed: Sequence[ConnectFailure]) -> tuple[str, ...]:
 
 
 def is_place(address: str) -> bool:
-    """Return True for an address or a name of a machine; False for words where the log tells none."""
+    """Return True for an address or a name of a machine; False for words where the log has none."""
     return bool(address) and " " not in address and "_" not in address
 
 

@@ -81,7 +81,7 @@ def _last_ready(log: Log) -> dict[str, int]:
 
 
 def worked_after(log: Log, remark: Remark) -> bool:
-    """Return True if the program worked on after a line; once is enough after a warning that tells of no hang."""
+    """Return True if the program worked on after a line; once is enough after a warning that reports no hang."""
     is_mild = "graded" in remark.values and not _HANGS.search(remark.text)
     return went_on_after(log, remark.place, after=1 if is_mild else RECENT)
 
@@ -108,7 +108,7 @@ def _was_left_in_order(log: Log, place: LogPosition) -> bool:
 
 @once_per_subject
 def _groups_of_orderly_processes(log: Log) -> tuple[CommInit, ...]:
-    """Return what the log tells of communicators; nothing if a process raised an exception or ended with an error."""
+    """Return what the log says of communicators; nothing if a process raised an exception or ended with an error."""
     for event in log.events:
         if isinstance(event, PythonException) or (isinstance(event, WorkerExit) and event.exit_code):
             return ()
@@ -218,9 +218,9 @@ def _first_attempts(log: Log) -> dict[str, int]:
 @once_per_subject
 def successes(log: Log) -> tuple[Remark, ...]:
     """Return the words of a launcher or scheduler that the job succeeded, in the order of the log."""
-    told = (*remarks(log, "succeeded"), *rows_of_success(log))
+    found = (*remarks(log, "succeeded"), *rows_of_success(log))
     order = {id(event): number for number, event in enumerate(log.events)}
-    return tuple(sorted(told, key=lambda remark: order[id(remark)]))
+    return tuple(sorted(found, key=lambda remark: order[id(remark)]))
 
 
 @once_per_subject

@@ -77,13 +77,13 @@ def collective_mismatch(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [differs.place for differs in odd]),
         )
         return
-    told = remarks(log, "collective-mismatch")
+    mismatches = remarks(log, "collective-mismatch")
     sizes = remarks(log, "collective-size")
-    if told:
+    if mismatches:
         yield suspect(
             "The ranks call different collectives at the same time.",
-            told,
-            hosts=_named_minority(told),
+            mismatches,
+            hosts=_named_minority(mismatches),
         )
     elif sizes:
         yield suspect(
@@ -119,7 +119,7 @@ def _connected_in_another_order(log: Log) -> Iterator[Suspect]:
 
 
 def _rejected_by_adapter(log: Log) -> Iterator[Suspect]:
-    """Messages that were longer than the buffer that waited for them, as the RDMA adapter tells."""
+    """Messages that were longer than the buffer that waited for them, as the RDMA adapter reports."""
     found = [
         remark
         for remark in remarks(log, "ib-completion")
@@ -306,7 +306,7 @@ def _some_left(log: Log) -> bool:
 
 
 def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], list[CollectiveTimeout]]:
-    """The timeouts of each group and sequence number that more than one rank told, one of each rank."""
+    """The timeouts of each group and sequence number that more than one rank reported, one of each rank."""
     found: dict[tuple[str, int], dict[int | None, CollectiveTimeout]] = {}
     for timeout in late:
         if timeout.sequence is not None and timeout.place.rank is not None:
@@ -314,13 +314,15 @@ def _at_one_step(late: tuple[CollectiveTimeout, ...]) -> dict[tuple[str, int], l
     return {step: list(by_rank.values()) for step, by_rank in found.items() if len(by_rank) > 1}
 
 
-def _named_minority(told: Sequence[Remark]) -> tuple[str, ...]:
+def _named_minority(mismatches: Sequence[Remark]) -> tuple[str, ...]:
     """The ranks that torch's analyzer blames, else those in the rarer collective, else the two that it compares."""
-    blamed = {int(rank) for remark in told for rank in _CULPRIT.findall(remark.text)}
+    blamed = {int(rank) for remark in mismatches for rank in _CULPRIT.findall(remark.text)}
     if blamed:
         return tuple(f"rank {rank}" for rank in sorted(blamed)[:_MOST_CULPRITS])
     operations = {
-        int(match["rank"]): match["operation"] for remark in told for match in _RUNNING.finditer(remark.text)
+        int(match["rank"]): match["operation"]
+        for remark in mismatches
+        for match in _RUNNING.finditer(remark.text)
     }
     counts = sorted(Counter(operations.values()).items(), key=lambda pair: pair[1])
     if len(operations) == 2:  # noqa: PLR2004

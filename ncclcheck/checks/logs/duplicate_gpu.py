@@ -72,7 +72,7 @@ def duplicate_gpu(log: Log) -> Iterator[Suspect]:
     elif of_one := _on_one_device(log):
         yield _unrefused(log, *of_one)
     elif refused := [line for line in remarks(log, "generic-nccl") if _REFUSED.search(line.text)]:
-        yield from _told(log, refused)
+        yield from _reported_duplicates(log, refused)
 
 
 def _unrefused(log: Log, first: CommInit, second: CommInit) -> Suspect:
@@ -106,7 +106,7 @@ def _on_one_device(log: Log) -> tuple[CommInit, CommInit] | None:
     return None
 
 
-def _told(log: Log, refused: Sequence[Remark]) -> Iterator[Suspect]:
+def _reported_duplicates(log: Log, refused: Sequence[Remark]) -> Iterator[Suspect]:
     """Yield two ranks which say that they use the same GPU of one host, where NCCL refuses its arguments."""
     user_of: dict[tuple[str | None, str], Remark] = {}
     for line in remarks(log, "gpu-taken"):

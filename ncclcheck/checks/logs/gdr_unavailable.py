@@ -9,7 +9,7 @@ from ncclcheck.checks.logs._network import as_line, without_gpudirect
 from ncclcheck.checks.logs._view import alarms, culprits, remarks, troubles
 from ncclcheck.checks.logs._works import slowness
 from ncclcheck.logs.messages.ib_status import status_of
-from ncclcheck.logs.used import tells_channels, unreachable_gpus
+from ncclcheck.logs.used import reports_channels, unreachable_gpus
 from ncclcheck.model.events import Log, Process, Remark
 from ncclcheck.model.finding import Fix
 
@@ -50,21 +50,21 @@ def gdr_unavailable(log: Log) -> Iterator[Suspect]:
     """
     off = [process for process in log.processes if unreachable_gpus(process)]
     lines = [as_line(process, f"GPU Direct RDMA {unreachable_gpus(process)[0]}") for process in off[:4]]
-    told = remarks(log, "gdr-missing", "ib-register-gpu")
+    reports = remarks(log, "gdr-missing", "ib-register-gpu")
     kept_away = [
         remark
         for remark in remarks(log, "ib-completion")
         if (status := status_of(remark.values.get("status", ""))) and status.cause == "gdr-unavailable"
     ]
     slow = (*slowness(log), *_looked_for(log))
-    disabled = remarks(log, "gdr-disabled") if slow and not tells_channels(log) else ()
-    if (told and troubles(log)) or ((off or disabled) and slow):
+    disabled = remarks(log, "gdr-disabled") if slow and not reports_channels(log) else ()
+    if (reports and troubles(log)) or ((off or disabled) and slow):
         yield suspect(
             "GPUDirect RDMA is not available: data between GPUs of different nodes goes through host memory.",
-            [*told, *lines, *disabled, *slow],
+            [*reports, *lines, *disabled, *slow],
             confidence="likely",
-            at=(told or lines or disabled)[0].place,
-            hosts=culprits(log, [remark.place for remark in told] + [process.place for process in off])
+            at=(reports or lines or disabled)[0].place,
+            hosts=culprits(log, [remark.place for remark in reports] + [process.place for process in off])
             if not slow
             else (),
         )

@@ -90,12 +90,12 @@ def host_hash_collision(log: Log) -> Iterator[Suspect]:
         f"Machines with different addresses ({', '.join(sorted(addresses))}) have the same host name {host!r}, so "
         "NCCL takes them for one host.",
         lines,
-        confidence="certain" if complaints else "possible" if _met_over_network(log) else "likely",
+        confidence="certain" if complaints else "possible" if _connected_over_network(log) else "likely",
         at=log.processes[0].place,
     )
 
 
-def _met_over_network(log: Log) -> bool:
+def _connected_over_network(log: Log) -> bool:
     """Return True if NCCL connects ranks over the network though all have one host name: it does tell them apart."""
     names = {process.host for process in log.processes}
     return len(names) == 1 and any(

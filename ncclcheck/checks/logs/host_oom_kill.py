@@ -47,15 +47,15 @@ def host_oom_kill(log: Log) -> Iterator[Suspect]:
     ## Source
     Linux mm/oom_kill.c, Slurm's task/cgroup messages, kubelet's OOMKilled, shells' exit code 137.
     """
-    told = list(remarks(log, "host-oom"))
+    kills = list(remarks(log, "host-oom"))
     killed = [worker_exit for worker_exit in exits(log) if worker_exit.exit_code == _SIGKILL]
     signs = [remark for remark in remarks(log, "killed") if not _BY_LAUNCHER.search(remark.text)]
-    if told:
+    if kills:
         yield suspect(
-            _summary(told),
-            [*told, *killed],
+            _summary(kills),
+            [*kills, *killed],
             hosts=culprits(
-                log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in told]
+                log, [worker_exit.place for worker_exit in killed] or [remark.place for remark in kills]
             ),
             # who was killed at work had a port
             explains=("rank-exception", "uneven-inputs", "slow-rank-timeout", "cuda-oom", "port-in-use")
@@ -107,7 +107,7 @@ def _follows(log: Log, signs: Sequence[Event], killed: Sequence[Event]) -> bool:
     )
 
 
-def _summary(told: Sequence[Remark]) -> str:
-    if all("CPUAllocator" in remark.text for remark in told):
+def _summary(kills: Sequence[Remark]) -> str:
+    if all("CPUAllocator" in remark.text for remark in kills):
         return "Host memory is exhausted, or limited for this process: an allocation failed."
     return "Host memory is exhausted, and a worker was killed."

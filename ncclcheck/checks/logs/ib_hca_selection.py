@@ -44,14 +44,14 @@ def ib_hca_selection(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL transport/net_ib: NCCL_IB_HCA; 2.26 `incompatible devices`; 2.30 `Detected mixed local Net device counts`.
     """
-    told = remarks(log, "ib-incompatible")
+    incompatible = remarks(log, "ib-incompatible")
     odd = _odd(log)
     if chosen := _chosen_well(log):
         yield chosen
-    elif told:
+    elif incompatible:
         yield suspect(
             "The nodes use RDMA adapters that are not compatible with each other.",
-            [*told, *odd],
+            [*incompatible, *odd],
             hosts=tuple(dict.fromkeys(remark.place.host for remark in odd if remark.place.host)),
         )
     elif apart := [

@@ -140,7 +140,7 @@ def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect:
 
 
 def _both_ends(log: Log, first: Sequence[Remark], lost: Sequence[Remark]) -> tuple[str, ...]:
-    """Return who tells of the failed port and, if it is one host, the one peer that requests did not reach."""
+    """Return which hosts report the failed port and, if it is one host, the one peer that requests did not reach."""
     near = culprits(log, [remark.place for remark in first])
     asked = {_address(remark.values.get("address", "")) for remark in lost} - {""}
     if len(near) != 1 or len(asked) != 1:

@@ -90,7 +90,7 @@ def ifname_missing(log: Log) -> Iterator[Suspect]:
 
 
 def _without_interface(log: Log) -> tuple[str, ...]:
-    """Return the hosts that named an interface and then told of none that they use."""
+    """Return the hosts that named an interface and then reported none that they use."""
     silent = [
         process
         for process in log.processes

@@ -53,7 +53,7 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     NCCL misc/socket.cc: an exclusion list that lacks lo makes lo eligible; gloo: the address of the host name,
     127.0.1.1 on Debian.
     """
-    own = [
+    at_loopback = [
         process
         for process in log.processes
         if is_local(process.address)
@@ -63,21 +63,28 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
     failed = [failure for failure in failures(log) if failure.layer != "store" and is_local(failure.address)]
     fallback = remarks(log, "loopback-fallback") or _own_name(log)
     several = len(hosts_of(log)) > 1 or any(
-        (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in own
+        (process.ranks or 0) > (process.local_ranks or process.ranks or 0) for process in at_loopback
     )
     several = several or any(_NODES.search(remark.text) for remark in remarks(log, "rdzv-endpoint"))
-    several = several or any(_POD.search(process.host) for process in own)
-    if failed or (own and several and (troubles(log) or not shows_work(log))) or (fallback and troubles(log)):
+    several = several or any(_POD.search(process.host) for process in at_loopback)
+    if (
+        failed
+        or (at_loopback and several and (troubles(log) or not shows_work(log)))
+        or (fallback and troubles(log))
+    ):
         yield suspect(
             "A loopback address was advertised to ranks on other nodes, so they connect to themselves.",
             [
-                *(as_line(process, f"Using {process.interface}:{process.address}") for process in own[:2]),
+                *(
+                    as_line(process, f"Using {process.interface}:{process.address}")
+                    for process in at_loopback[:2]
+                ),
                 *failed,
                 *fallback,
             ],
-            confidence="certain" if failed or own else "likely",
-            at=(failed or troubles(log) or own)[0].place,
-            hosts=distinct_hosts(own)
+            confidence="certain" if failed or at_loopback else "likely",
+            at=(failed or troubles(log) or at_loopback)[0].place,
+            hosts=distinct_hosts(at_loopback)
             or tuple(dict.fromkeys(remark.values["name"] for remark in remarks(log, "hosts-file")))[:2]
             or culprits(log, [event.place for event in fallback or failed]),
         )

@@ -73,7 +73,7 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         return
     store = failures(log, "store")
     local = [failure for failure in store if is_local(failure.address)]
-    # One that is told to try again and then gets through is how every start looks.
+    # Every start has connections that are retried and then succeed.
     local = [failure for failure in local if failure.final] and local
     if local:
         yield suspect(
@@ -93,12 +93,12 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         )
         return
     yield from (
-        _told_loopback(log)
+        _loopback_store(log)
         or _endpoint_at_loopback(log)
         or _stale(log)
         or _head_is_nowhere(log)
         or _init_at_loopback(log)
-        or _told_differently(log)
+        or _different_masters(log)
         or _guessed(log)
         or _cluster_at_loopback(log)
     )
@@ -106,11 +106,11 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
     yield from _unreached(log, store)
 
 
-def _told_loopback(log: Log) -> list[Suspect]:
+def _loopback_store(log: Log) -> list[Suspect]:
     """Return torchrun's word to several nodes that the store is at a loopback address: its host's own name is one."""
-    told = remarks(log, "rendezvous-result")
-    nodes = max((int(remark.values["nodes"]) for remark in told if "nodes" in remark.values), default=1)
-    local = [remark for remark in told if is_local(remark.values.get("address", ""))]
+    results = remarks(log, "rendezvous-result")
+    nodes = max((int(remark.values["nodes"]) for remark in results if "nodes" in remark.values), default=1)
+    local = [remark for remark in results if is_local(remark.values.get("address", ""))]
     if nodes == 1 or not local or not troubles(log):
         return []
     return [
@@ -129,16 +129,17 @@ def _told_loopback(log: Log) -> list[Suspect]:
 
 
 def _endpoint_at_loopback(log: Log) -> list[Suspect]:
-    """Return the agents of several hosts that were told to meet each at its own machine, and met nobody."""
-    told = [line for line in remarks(log, "rendezvous-endpoint") if is_local(line.values["address"])]
-    hosts = {line.place.host for line in told} - {None}
+    """Return the agents of several hosts whose endpoint is their own machine, so that none joined another."""
+    endpoints = [line for line in remarks(log, "rendezvous-endpoint") if is_local(line.values["address"])]
+    hosts = {line.place.host for line in endpoints} - {None}
     alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
-    if len(hosts) == 1 or len({line.values["port"] for line in told}) != 1 or not (hosts and alone):
+    if len(hosts) == 1 or len({line.values["port"] for line in endpoints}) != 1 or not (hosts and alone):
         return []
     found = suspect(
-        f"torchrun on {len(hosts)} hosts was told to meet at {told[0].values['address']}:{told[0].values['port']}, "
+        f"torchrun on {len(hosts)} hosts was told to meet at "
+        f"{endpoints[0].values['address']}:{endpoints[0].values['port']}, "
         "each on its own machine.",
-        [*told, *alone],
+        [*endpoints, *alone],
         confidence="likely",
         explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
     )
@@ -156,13 +157,13 @@ def _is_no_machine(address: str) -> bool:
 
 def _unread_endpoint(log: Log) -> Iterator[Suspect]:
     """Yield torchrun's start with c10d and a master address, which it does not read: each node meets itself alone."""
-    given = remarks(log, "endpoint-not-given")
+    unread = remarks(log, "endpoint-not-given")
     alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
-    if given and alone:
+    if unread and alone:
         yield suspect(
             "torchrun with --rdzv-backend=c10d does not read --master-addr: without --rdzv-endpoint each node waits "
             "at its own address, where the others never come.",
-            [*given, *alone],
+            [*unread, *alone],
             confidence="likely",
             hosts=(),
             explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
@@ -170,32 +171,32 @@ def _unread_endpoint(log: Log) -> Iterator[Suspect]:
 
 
 def _init_at_loopback(log: Log) -> list[Suspect]:
-    """Return the workers of several hosts that were told to look for the store on their own machine."""
-    told = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
-    hosts, ports = {remark.place.host for remark in told}, {remark.values["port"] for remark in told}
+    """Return the workers of several hosts that look for the store on their own machine."""
+    inits = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
+    hosts, ports = {remark.place.host for remark in inits}, {remark.values["port"] for remark in inits}
     missing = [
         registration for registration in registered(log) if registration.joined < registration.expected
     ]
-    if len(hosts) == 1 or len(ports) > 1 or not told or not missing:
+    if len(hosts) == 1 or len(ports) > 1 or not inits or not missing:
         return []  # of several ports each is of an engine of its own
     return [
         suspect(
-            f"Workers of several machines look for the store at {told[0].values['address']}, each on its own machine.",
-            [*told, *missing],
+            f"Workers of several machines look for the store at {inits[0].values['address']}, each on its own machine.",
+            [*inits, *missing],
             confidence="likely",
             explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
         )
     ]
 
 
-def _told_differently(log: Log) -> list[Suspect]:
-    """Return the hosts that were told different masters, where some waited for others in vain."""
-    told = [
+def _different_masters(log: Log) -> list[Suspect]:
+    """Return the hosts with different masters, where some waited for others in vain."""
+    configured = [
         remark
         for remark in remarks(log, "master-address", "init-method", "rdzv-endpoint")
         if remark.place.host is not None
     ]
-    by_host = {remark.place.host or "": (_master_in(remark), remark) for remark in told}
+    by_host = {remark.place.host or "": (_master_in(remark), remark) for remark in configured}
     masters = {master for master, _ in by_host.values()}
     vain = [
         *(count for count in registered(log) if count.joined < count.expected),
@@ -220,15 +221,15 @@ def _told_differently(log: Log) -> list[Suspect]:
 
 
 def _cluster_at_loopback(log: Log) -> list[Suspect]:
-    """Return what TensorFlow was told on several machines: that all processes of the job are on its own."""
-    told = remarks(log, "cluster-at-loopback")
-    hosts = {line.place.host for line in told} - {None}
+    """Return TensorFlow's configuration on several machines that puts all processes of the job on its own."""
+    clusters = remarks(log, "cluster-at-loopback")
+    hosts = {line.place.host for line in clusters} - {None}
     if len(hosts) == 1 or not hosts or shows_work(log):
         return []
     found = suspect(
         f"TF_CONFIG says on {len(hosts)} machines that the processes are at loopback addresses, so each looks for the "
         "others on itself.",
-        told,
+        clusters,
         confidence="likely",
         explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout", "rank-exception"),
     )
@@ -236,21 +237,21 @@ def _cluster_at_loopback(log: Log) -> list[Suspect]:
 
 
 def _guessed(log: Log) -> list[Suspect]:
-    """Return the store at the address that DeepSpeed guessed, where the job was told another one and nobody came."""
+    """Return the store at the address that DeepSpeed guessed, where the job has another one and no process joined."""
     guesses = remarks(log, "launcher-address")
-    told = {remark.values["address"] for remark in remarks(log, "told-master")}
+    configured = {remark.values["address"] for remark in remarks(log, "told-master")}
     missed = [
         failure
         for failure in unmade(log)
         if failure.layer == "store"
-        and failure.address in {guess.values["address"] for guess in guesses} - told
+        and failure.address in {guess.values["address"] for guess in guesses} - configured
     ]
-    if not told or not missed:
+    if not configured or not missed:
         return []
     return [
         suspect(
             f"The ranks look for the store at {missed[0].address}, the address that DeepSpeed's launcher took, and not "
-            f"at {heads(sorted(told))}, which the configuration names: give it with --master_addr.",
+            f"at {heads(sorted(configured))}, which the configuration names: give it with --master_addr.",
             [*guesses, *missed],
             confidence="likely",
             hosts=culprits(log, [failure.place for failure in missed]),
@@ -258,8 +259,8 @@ def _guessed(log: Log) -> list[Suspect]:
     ]
 
 
-def _master_in(told: Remark) -> str:
-    return (told.values.get("address") or told.values.get("master", "")).partition(":")[0]
+def _master_in(remark: Remark) -> str:
+    return (remark.values.get("address") or remark.values.get("master", "")).partition(":")[0]
 
 
 def _stale(log: Log) -> list[Suspect]:
@@ -287,25 +288,25 @@ def _stale(log: Log) -> list[Suspect]:
 
 def _head_is_nowhere(log: Log) -> list[Suspect]:
     """Return the workers of Ray that look for its head on their own machine, or at no address, and find none."""
-    told = [
+    failures = [
         remark
         for remark in remarks(log, "message")
         if remark.values.get("group") == "ray-head-silent"
         and (_LOOPBACK.search(remark.text) or _NO_HOST.search(remark.text))
     ]
-    if not told:
+    if not failures:
         return []
     where = (
         "at no address: the variable that is to name the head is empty"
-        if _NO_HOST.search(told[0].text)
+        if _NO_HOST.search(failures[0].text)
         else "at a loopback address, which is its own machine"
     )
     return [
         suspect(
             f"A worker looks for Ray's head {where}.",
-            told,
+            failures,
             confidence="likely",
-            hosts=culprits(log, [remark.place for remark in told]),
+            hosts=culprits(log, [remark.place for remark in failures]),
             explains=("firewall-blocked-ports", "world-size-mismatch", "rank-exception"),
         )
     ]
@@ -333,13 +334,15 @@ def _sure_of_loopback(log: Log, local: Sequence[ConnectFailure]) -> Confidence:
 
 def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]:
     """The master address is another machine's, or nobody's."""
-    given = {
+    configured = {
         remark.values.get("address") or remark.values.get("master", "")
         for remark in remarks(log, "rdzv-endpoint")
     }
     # A master address has no port, and an endpoint may have one: then only the hosts can be compared.
     endpoints = (
-        {place.partition(":")[0] for place in given} if any(":" not in place for place in given) else given
+        {place.partition(":")[0] for place in configured}
+        if any(":" not in place for place in configured)
+        else configured
     )
     remote = [failure for failure in unmade(log) if failure.layer == "store"]
     tries = [

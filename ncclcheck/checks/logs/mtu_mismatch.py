@@ -51,7 +51,7 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     RFC 1191 and RFC 4821 (path MTU black holes); errno EMSGSIZE; ibv_modify_qp with a path MTU larger than
     active_mtu.
     """
-    told = [
+    reports = [
         *remarks(log, "mtu-error"),
         *(path for path in remarks(log, "path-mtu") if int(path.values["path"]) > int(path.values["port"])),
     ]
@@ -61,10 +61,10 @@ def mtu_mismatch(log: Log) -> Iterator[Suspect]:
     differ = len({value.values["mtu"] for value in values}) > 1
     stalled = [*failures(log, established=True), *timeouts(log)]
     jumbo = any(int(value.values["mtu"]) > _ETHERNET for value in values)
-    if told:
+    if reports:
         yield suspect(
             "Packets are larger than the MTU of the path.",
-            [*told, *values],
+            [*reports, *values],
         )
     elif lost := _large_pings_lost(log):
         yield suspect(

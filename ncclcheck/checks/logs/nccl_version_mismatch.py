@@ -49,11 +49,11 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
     NCCL bootstrap.cc (`Message truncated`, since 2.23 `Mismatched NCCL version detected`) and its version
     banner.
     """
-    told = remarks(log, "nccl-version")
+    reports = remarks(log, "nccl-version")
     truncated = [remark for remark in remarks(log, "bootstrap-truncated") if "peer" not in remark.text]
     versions = versions_of_hosts(log)
     differ = any(len(of_run) > 1 for of_run in _versions_of_runs(log).values())
-    if told or (differ and troubles(log)):
+    if reports or (differ and troubles(log)):
         counts: dict[str, int] = {}
         for of_host in versions.values():
             for version in of_host:
@@ -62,9 +62,9 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "The NCCL versions of the ranks differ"
             + (f" ({', '.join(sorted(counts))})." if len(counts) > 1 else "."),
-            [*told, *truncated, *remarks(log, "nccl-banner")],
-            confidence="certain" if told or truncated else "likely",
-            at=(told or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
+            [*reports, *truncated, *remarks(log, "nccl-banner")],
+            confidence="certain" if reports or truncated else "likely",
+            at=(reports or truncated or remarks(log, "nccl-banner") or troubles(log))[0].place,
             hosts=odd,
         )
     elif signs := _unfit_messages_of_two_versions(log):
@@ -78,7 +78,7 @@ def nccl_version_mismatch(log: Log) -> Iterator[Suspect]:
             explains=("port-scanner", "ifname-missing", "rank-exception", "world-size-mismatch"),
         )
     elif truncated:
-        # Several hosts told the same version, or they are on different networks: then that is not it.
+        # Several hosts have the same version, or they are on different networks: then it is another cause.
         networks = {process.network for process in log.processes if process.network}
         told_apart = bool(past_the_start(log, truncated)) or len(versions) > 1 or len(networks) > 1
         yield suspect(
@@ -115,7 +115,7 @@ def _of_banners(banners: Sequence[Remark]) -> set[str]:
 
 
 def past_the_start(log: Log, truncated: Sequence[Remark]) -> tuple[CommInit, ...]:
-    """Return the communicators that were complete before the message came: their versions did agree."""
+    """Return the communicators that were complete before the message: their versions did agree."""
     first = truncated[0].place
     return tuple(
         event

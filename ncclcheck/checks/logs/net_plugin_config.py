@@ -76,12 +76,12 @@ def net_plugin_config(log: Log) -> Iterator[Suspect]:
             hosts=distinct_hosts(sides),
         )
         return
-    given = remarks(log, "plugin-topology")
+    unusable_topology = remarks(log, "plugin-topology")
     unread = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("group") in _OF_TOPOLOGY]
-    if given and unread:
+    if unusable_topology and unread:
         yield suspect(
             "The network plug-in gave NCCL a topology file that this NCCL cannot read.",
-            [*given, *unread],
+            [*unusable_topology, *unread],
             confidence="likely",
             hosts=culprits(log, [remark.place for remark in unread[:1]]),
         )
@@ -96,6 +96,6 @@ def _failed_on_sockets(log: Log) -> bool:
 def _on_one_side(log: Log) -> list[Process]:
     """Return a process with a plug-in's network and one of another host with NCCL's own, where the job has both."""
     by_host = {process.host: process for process in log.processes if process.network}
-    own = [process for process in by_host.values() if process.network in _OWN_NETWORKS]
-    given = [process for process in by_host.values() if process.network not in _OWN_NETWORKS]
-    return [given[0], own[0]] if own and given else []
+    built_in = [process for process in by_host.values() if process.network in _OWN_NETWORKS]
+    plugged_in = [process for process in by_host.values() if process.network not in _OWN_NETWORKS]
+    return [plugged_in[0], built_in[0]] if built_in and plugged_in else []

@@ -71,18 +71,18 @@ def p2p_broken(log: Log) -> Iterator[Suspect]:
     ## Source
     NCCL transport/p2p.cc; NVIDIA's troubleshooting guide on PCI ACS; CUDA's cudaErrorPeerAccessUnsupported.
     """
-    told = remarks(log, "p2p-disabled")
+    disabled = remarks(log, "p2p-disabled")
     acs, faults = remarks(log, "acs"), remarks(log, "iommu-fault")
     late = timeouts(log)
-    if told or faults:
-        lines = [*told, *faults, *acs, *late[:2]]
+    if disabled or faults:
+        lines = [*disabled, *faults, *acs, *late[:2]]
         yield suspect(
             "Direct access between GPUs (PCIe peer-to-peer) does not work.",
             lines,
-            confidence="certain" if told else "likely",
+            confidence="certain" if disabled else "likely",
             hosts=culprits(
                 log,
-                [fault.place for fault in (told or faults)]
+                [fault.place for fault in (disabled or faults)]
                 + [timeout.place for timeout in late if timeout.place.host],
             ),
         )
@@ -179,9 +179,9 @@ def _stopped_after_start(log: Log) -> tuple[Event, ...]:
 
 
 def _is_over_pcie_alone(log: Log) -> bool:
-    """Return True if NCCL tells how many channels it has, and over NVLink it would have more."""
-    told = [process.channels for process in log.processes if process.channels]
-    return bool(told) and max(told) <= _MOST_OVER_PCIE
+    """Return True if NCCL prints how many channels it has, and over NVLink it would have more."""
+    channels = [process.channels for process in log.processes if process.channels]
+    return bool(channels) and max(channels) <= _MOST_OVER_PCIE
 
 
 def _is_stop(event: Event) -> bool:

@@ -56,7 +56,7 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
     if garbled:
         yield garbled
         return
-    strangers = () if found else _that_is_said_to_scan(log) or _of_another_network(log)
+    strangers = () if found else _reported_scans(log) or _of_another_network(log)
     if strangers:
         yield suspect(
             f"{strangers[0].values['address']} connected to NCCL's socket and closed it: it is no rank of the log.",
@@ -70,17 +70,17 @@ def port_scanner(log: Log) -> Iterator[Suspect]:
         networks = {process.network.startswith("IB") for process in log.processes if process.network}
         if of_this_job and len(networks) > 1:
             return
-        said = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
+        sent_text = next((text for remark in found if (text := as_text(remark.values.get("magic", "")))), "")
         yield suspect(
             "A program that is not part of this job connected to NCCL's socket"
-            + (f" and sent {said!r}." if said else "."),
+            + (f" and sent {sent_text!r}." if sent_text else "."),
             found,
             confidence="possible"
             if of_this_job or finished_well(log)
             else "likely"
-            if all("<unknown>" in remark.text for remark in found)  # Open MPI, of whom it does not know
+            if all("<unknown>" in remark.text for remark in found)  # Open MPI, of an unknown peer
             else "certain"
-            if said or alarms(log)
+            if sent_text or alarms(log)
             else "likely",
             hosts=_stranger(log, found),
         )
@@ -132,8 +132,8 @@ def _that_sweeps(log: Log) -> tuple[Remark, ...]:
     return ()
 
 
-def _that_is_said_to_scan(log: Log) -> tuple[Remark, ...]:
-    """Return the closed connections of a start, where the log tells of a scan and the peer is not known as a node."""
+def _reported_scans(log: Log) -> tuple[Remark, ...]:
+    """Return the closed connections of a start, where the log reports a scan and the peer is not known as a node."""
     if not remarks(log, "scan"):
         return ()
     known = {process.address for process in log.processes}

@@ -67,7 +67,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     asserts = remarks(log, "device-assert", "usage-error")
     faults = remarks(log, "cuda-fault")
     ended = remarks(log, "inputs-exhausted")  # StopIteration is how an iterator says so
-    own = [
+    own_errors = [
         exception
         for exception in exceptions(log)
         if not CLAIMED.intersection(exception.topics)
@@ -75,18 +75,18 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
         and not _comes_of_a_timeout(log, exception)
     ]
     crashes = [remark for remark in remarks(log, "crash") if not _ABORTED.search(remark.text)]
-    if own or asserts:
+    if own_errors or asserts:
         found = (
-            sorted([*own, *asserts], key=lambda event: (event.place.file, event.place.line))
+            sorted([*own_errors, *asserts], key=lambda event: (event.place.file, event.place.line))
             if asserts
-            else list(own)
+            else list(own_errors)
         )
-        # torch's watchdog, or the exception of the assertion, tells it again, with the rank
-        told = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
-        same = (*(faults if "CUDA error" in found[0].text else ()), *told)
+        # torch's watchdog, or the exception of the assertion, repeats it, with the rank
+        device_asserts = [error for error in exceptions(log) if asserts and "device-assert" in error.topics]
+        same = (*(faults if "CUDA error" in found[0].text else ()), *device_asserts)
         culprit = next((event for event in (*found, *same) if event.place.rank is not None), found[0])
         raised = suspect(
-            f"{who(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "
+            f"{speaker_text(culprit)} ended with its own error: {what(found[0]).removeprefix('error: ')}. "
             "What the other ranks report follows from that.",
             found,
             hosts=culprits(log, [culprit.place]),
@@ -95,7 +95,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
     elif faults or crashes:
         fallen = [*faults, *crashes]
         yield suspect(
-            f"{who(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
+            f"{speaker_text(fallen[0])} crashed ({fallen[0].text.strip()[:120]}).",
             fallen,
             confidence="likely" if _shows_the_fault(fallen) else "possible",
             hosts=culprits(log, [fallen[0].place]),
@@ -104,7 +104,7 @@ def rank_exception(log: Log) -> Iterator[Suspect]:
 
 
 def _shows_the_fault(fallen: Sequence[Remark]) -> bool:
-    """Return True if a kernel of one host's program did what it may not, or Python tells where it crashed.
+    """Return True if a kernel of one host's program did what it may not, or Python says where it crashed.
 
     A signal that ended a process says that it crashed, not why: its own code, a library or the machine. Nor does a
     launch failure without a reason, or the same fault on GPUs of several hosts.
@@ -148,7 +148,7 @@ def _is_of_the_program(event: Event) -> bool:
     return bool(_OWN_CLASS.search(event.class_name) or _OWN_WORDS.search(event.message))
 
 
-def who(event: Event) -> str:
+def speaker_text(event: Event) -> str:
     """The speaker, to begin a sentence with."""
     return f"Rank {event.place.rank}" if event.place.rank is not None else event.place.host or "A process"
 

@@ -62,7 +62,7 @@ def routing_asymmetric(log: Log) -> Iterator[Suspect]:
             hosts=culprits(log, [line.place for line in lines]),
         )
         return
-    detours = _by_another_way(log)
+    detours = _other_interface(log)
     if detours and (failed or troubles(log)):
         yield suspect(
             f"The way to {detours[0].values['to']} leads through {detours[0].values['device']}, and NCCL uses another "
@@ -104,8 +104,8 @@ def _address(listed: Remark) -> str:
     return listed.values.get("address") or listed.values.get("held", "")
 
 
-def _by_another_way(log: Log) -> list[Remark]:
-    """Return the routes to a peer that leave through another interface than the one whose address NCCL tells it."""
+def _other_interface(log: Log) -> list[Remark]:
+    """Return the routes to a peer that leave through another interface than the one whose address NCCL sends it."""
     used = {process.interface: process.address for process in log.processes if process.interface}
     return [
         route

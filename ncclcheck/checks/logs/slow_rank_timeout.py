@@ -101,7 +101,7 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
     )  # else all ranks waited, whoever was busy before
     busy = [words for words in _busy_speakers(log) if words.last.rank not in waiting and someone_else]
     absent = _absent(log, waiting)
-    told = [
+    holdups = [
         remark
         for remark in (*remarks(log, "busy-word"), *filter(_begins_work, remarks(log, "finished")))
         if remark.place.rank not in waiting
@@ -118,8 +118,8 @@ def slow_rank_timeout(log: Log) -> Iterator[Suspect]:
         return
     if late and busy:
         yield _busy(log, late, busy)
-    elif late and told:
-        yield _held_up(log, late, told)
+    elif late and holdups:
+        yield _held_up(log, late, holdups)
     elif late or over:
         yield suspect(
             "Ranks waited for each other until they timed out; the log does not show which rank was late, or why."
@@ -151,15 +151,15 @@ def _busy(log: Log, late: Sequence[CollectiveTimeout], busy: Sequence[Words]) ->
     )
 
 
-def _held_up(log: Log, late: Sequence[CollectiveTimeout], told: Sequence[Remark]) -> Suspect:
+def _held_up(log: Log, late: Sequence[CollectiveTimeout], holdups: Sequence[Remark]) -> Suspect:
     """Return the rank that the kernel, the driver or its own words say was held up."""
     return suspect(
         "The other ranks waited in a collective until they timed out, while one was held up: "
-        f"{told[-1].text.strip()[:120]}.",
-        [*told[-2:], *late],
+        f"{holdups[-1].text.strip()[:120]}.",
+        [*holdups[-2:], *late],
         confidence="likely",
         at=late[0].place,
-        hosts=culprits(log, [remark.place for remark in told[-1:]]) or _main(late),
+        hosts=culprits(log, [remark.place for remark in holdups[-1:]]) or _main(late),
     )
 
 
@@ -170,7 +170,7 @@ def _main(late: Sequence[CollectiveTimeout]) -> tuple[str, ...]:
 
 
 def _busy_speakers(log: Log) -> list[Words]:
-    """Return the words of those whose last line tells of work of their own."""
+    """Return the last lines of ranks that were busy with work of their own."""
     typed = [look.place for look in remarks(log, "inspected")]
     return [
         words
@@ -195,42 +195,44 @@ def _begins_work(remark: Remark) -> bool:
 
 def _waited_for_id(log: Log) -> Iterator[Suspect]:
     """Yield the rank that did not put NCCL's id into the store until the others timed out."""
-    told = [remark for remark in remarks(log, "store-wait") if _NO_ID.search(remark.text)]
-    roots = {int(match["root"]) for remark in told if (match := _NO_ID.search(remark.text))}
-    if len(roots) != 1 or roots & {remark.place.rank for remark in told}:
+    id_waits = [remark for remark in remarks(log, "store-wait") if _NO_ID.search(remark.text)]
+    roots = {int(match["root"]) for remark in id_waits if (match := _NO_ID.search(remark.text))}
+    if len(roots) != 1 or roots & {remark.place.rank for remark in id_waits}:
         return
     root = roots.pop()
     busy = [words for words in _busy_speakers(log) if words.last.rank in (None, root)]
     yield suspect(
         f"Rank {root} did not put NCCL's id into the store until the others timed out"
         + (f"; it was busy: {busy[0].last_text.strip()[:120]}." if busy else "."),
-        [*(Remark(word.last, word.last_text.strip(), "busy") for word in busy[:2]), *told],
+        [*(Remark(word.last, word.last_text.strip(), "busy") for word in busy[:2]), *id_waits],
         confidence="likely" if busy else "possible",
-        at=told[0].place,
+        at=id_waits[0].place,
         hosts=(f"rank {root}",),
     )
 
 
 def _named_by_barrier(log: Log) -> Iterator[Suspect]:
     """Yield the ranks that monitored_barrier names: they did not come."""
-    told, ranks = remarks(log, "monitored-barrier"), not_passed(log)
+    barriers, ranks = remarks(log, "monitored-barrier"), not_passed(log)
     if not ranks:
-        yield from _did_not_answer(log, [remark for remark in told if _ZERO_DID_NOT_ANSWER in remark.text])
+        yield from _did_not_answer(
+            log, [remark for remark in barriers if _ZERO_DID_NOT_ANSWER in remark.text]
+        )
     else:
         named = tuple(f"rank {rank}" for rank in ranks)
         yield suspect(
             f"{', '.join(named)} did not come to a monitored barrier in time.",
-            told,
+            barriers,
             confidence="likely",
             hosts=named,
             fixes=_STRAGGLER_FIXES,
         )
 
 
-def _did_not_answer(log: Log, told: Sequence[Remark]) -> Iterator[Suspect]:
+def _did_not_answer(log: Log, barriers: Sequence[Remark]) -> Iterator[Suspect]:
     """Yield rank 0, which answers all others and names who is late, where they timed out and it said nothing."""
     gave_up = [timeout for timeout in timeouts(log) if timeout.layer == "gloo"]
-    if not told or not gave_up or any(event.place.rank == 0 for event in (*told, *gave_up)):
+    if not barriers or not gave_up or any(event.place.rank == 0 for event in (*barriers, *gave_up)):
         return
     busy_ranks = {words.last.rank for words in _busy_speakers(log)}
     is_heard = any(place.rank == 0 for words in log.words for place in (words.first, words.last))
@@ -240,7 +242,7 @@ def _did_not_answer(log: Log, told: Sequence[Remark]) -> Iterator[Suspect]:
         return  # nothing of rank 0 is here: it may have said who was late
     yield suspect(
         "Rank 0 did not answer the others in a monitored barrier until they timed out.",
-        [*told, *gave_up],
+        [*barriers, *gave_up],
         confidence="likely",
         hosts=("rank 0",),
         fixes=_STRAGGLER_FIXES,
@@ -265,7 +267,7 @@ def _late_tasks(log: Log) -> dict[LogPosition, str]:
     """Return the names of tasks after `timed out task names:`, on its line or one to a line directly below it."""
     named: dict[LogPosition, str] = {}
     below: tuple[str, int] | None = None
-    for remark in sorted(remarks(log, "late-task"), key=lambda told: (told.place.file, told.place.line)):
+    for remark in sorted(remarks(log, "late-task"), key=lambda late: (late.place.file, late.place.line)):
         place = remark.place
         if not remark.text.startswith("/job:"):
             named[place] = remark.values.get("tasks", "")
@@ -278,27 +280,27 @@ def _late_tasks(log: Log) -> dict[LogPosition, str]:
 
 def _hung_itself(log: Log, absent: Sequence[int]) -> Iterator[Suspect]:
     """Yield the only rank that did not wait, where its own heartbeat monitor says that it hung."""
-    told = [
+    hangs = [
         remark for remark in remarks(log, "hang") if remark.place.rank in absent and _HUNG.search(remark.text)
     ]
-    if len(absent) == 1 and told:
+    if len(absent) == 1 and hangs:
         yield suspect(
             f"All ranks but rank {absent[0]} waited in a collective until they timed out, and rank {absent[0]} says "
             "that its own threads hung.",
-            [*told, *timeouts(log)],
+            [*hangs, *timeouts(log)],
             confidence="likely",
-            hosts=culprits(log, [told[0].place]),
+            hosts=culprits(log, [hangs[0].place]),
             fixes=_STRAGGLER_FIXES,
         )
 
 
 def _named_by_torch(log: Log) -> Iterator[Suspect]:
     """Yield the ranks that torch's comparison of all ranks (TORCH_NCCL_DESYNC_DEBUG) calls lagging or missing."""
-    told = [remark for remark in remarks(log, "message") if remark.values.get("group") == "torch-desync"]
+    desyncs = [remark for remark in remarks(log, "message") if remark.values.get("group") == "torch-desync"]
     ranks = sorted(
         {
             int(number)
-            for remark in told
+            for remark in desyncs
             if (match := _DESYNC.search(remark.text))
             for number in match["ranks"].split(",")
             if number.strip().isdecimal()
@@ -308,7 +310,7 @@ def _named_by_torch(log: Log) -> Iterator[Suspect]:
         named = tuple(f"rank {rank}" for rank in ranks)
         yield suspect(
             f"{', '.join(named)} did not come to the collective in which the others waited, as torch found out.",
-            [remark for remark in told if _DESYNC.search(remark.text)],
+            [remark for remark in desyncs if _DESYNC.search(remark.text)],
             confidence="likely",
             hosts=named,
             fixes=_STRAGGLER_FIXES,

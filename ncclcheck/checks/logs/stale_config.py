@@ -68,7 +68,7 @@ def stale_config(log: Log) -> Iterator[Suspect]:
         yield suspect(
             "NCCL_ALGO or NCCL_PROTO forces an algorithm that NCCL cannot use here.",
             unfit,
-            hosts=_who_set(log, ("NCCL_ALGO", "NCCL_PROTO"))
+            hosts=_hosts_with_setting(log, ("NCCL_ALGO", "NCCL_PROTO"))
             or culprits(log, [remark.place for remark in unfit]),
         )
     if subnet:
@@ -118,7 +118,7 @@ def _topology(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _who_set(log: Log, names: Sequence[str]) -> tuple[str, ...]:
+def _hosts_with_setting(log: Log, names: Sequence[str]) -> tuple[str, ...]:
     """Return the hosts that have one of the settings, where others have none."""
     hosts = {
         process.host for name in names for setting in settings(log, name).values() for process in setting

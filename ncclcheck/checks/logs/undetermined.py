@@ -99,9 +99,9 @@ def undetermined(log: Log) -> Iterator[Suspect]:
         yield _expired(log, expired)
         return
     missing, fixes = _what_to_collect(log)
-    said = own_words(log)
-    open_question = suspect("", [*said, *found], confidence="possible", fixes=(*fixes, _BEFORE))
-    quoted = " ".join(map(_quoted, said))
+    own_remarks = own_words(log)
+    open_question = suspect("", [*own_remarks, *found], confidence="possible", fixes=(*fixes, _BEFORE))
+    quoted = " ".join(map(_quoted, own_remarks))
     summary = (
         f"The log does not show the cause. {quoted}{' ' if quoted else ''}To find it, collect {missing}."
     )
@@ -225,13 +225,13 @@ def _quoted(remark: Remark) -> str:
     """Return what NCCL says in a line, and what it means by it."""
     if remark.topic == "nccl-hint":
         return f"NCCL's hint: {remark.values.get('hint', '').rstrip('.')}."
-    told = (
+    speaker = (
         "torch tells NCCL's last error"
         if remark.text.startswith("Last error:")
         else "NCCL's first warning is"
     )
     text, means = remark.values.get("text", "")[:160], remark.values.get("means", "")
-    return f"{told} “{text}”" + (f": {means}." if means else ", which ncclcheck does not know.")
+    return f"{speaker} “{text}”" + (f": {means}." if means else ", which ncclcheck does not know.")
 
 
 def _what_to_collect(log: Log) -> tuple[str, tuple[Fix, ...]]:

@@ -98,13 +98,13 @@ def uneven_inputs(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _exhausted(told: Sequence[Remark]) -> Suspect:
+def _exhausted(ends: Sequence[Remark]) -> Suspect:
     """Return that the program itself says that a rank has no more batches; it may name the rank in its words."""
-    ranks = {remark.place.rank for remark in told if remark.place.rank is not None}
-    ranks |= {int(match[1]) for remark in told if (match := _RANK.search(remark.text))}
+    ranks = {remark.place.rank for remark in ends if remark.place.rank is not None}
+    ranks |= {int(match[1]) for remark in ends if (match := _RANK.search(remark.text))}
     return suspect(
         "One rank has no more batches while others still have some, as the program itself says.",
-        told,
+        ends,
         hosts=(f"rank {ranks.pop()}",) if len(ranks) == 1 else (),
     )
 
@@ -122,10 +122,10 @@ def _others_wait(log: Log, left: list[Remark]) -> bool:
 
 
 def _ended_before_others(log: Log) -> Suspect | None:
-    """Return that some ranks came to the end of their data, and ranks that never say so waited for them in vain."""
-    told = remarks(log, "data-ended")
+    """Return that some ranks reached the end of their data, and ranks that never say so waited for them in vain."""
+    ends = remarks(log, "data-ended")
     by_rank: dict[int, Remark] = {}
-    for remark in told:
+    for remark in ends:
         match = _OF_RANKS.search(remark.text)
         rank = int(match[1]) if match else remark.place.rank
         if rank is not None:
@@ -152,13 +152,13 @@ def _all_trained(log: Log, left: Sequence[Remark]) -> bool:
 
 def _noticed(log: Log) -> Suspect | None:
     """Return that the program itself found who had no more batches, by a monitored barrier."""
-    told = [remark for remark in remarks(log, "message") if remark.values.get("group") == "wenet-uneven"]
-    named = tuple(f"rank {rank}" for rank in not_passed(log)) if told else ()
+    notices = [remark for remark in remarks(log, "message") if remark.values.get("group") == "wenet-uneven"]
+    named = tuple(f"rank {rank}" for rank in not_passed(log)) if notices else ()
     if not named:
         return None
     return suspect(
         f"{', '.join(named)} had no more batches while the others still waited, as the program itself found.",
-        [*remarks(log, "monitored-barrier"), *told],
+        [*remarks(log, "monitored-barrier"), *notices],
         confidence="likely",
         hosts=named,
     )

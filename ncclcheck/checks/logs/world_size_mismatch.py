@@ -52,7 +52,7 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
     torch TCPStore (waitForWorkers), _store_based_barrier; NCCL bootstrap.cc (`has already checked in`,
     `mismatch in rank count`). nccl-tests common.cu: one process prints the ranks of all (MPI_SUPPORT).
     """
-    told = (
+    mismatch = (
         _apart(log)
         or _beyond(log)
         or _too_many_launchers(log)
@@ -61,8 +61,8 @@ def world_size_mismatch(log: Log) -> Iterator[Suspect]:
         or _sizes_differ(log)
         or _too_few_pods(log)
     )
-    if told:
-        yield told
+    if mismatch:
+        yield mismatch
         return
     twice = remarks(log, "already-checked-in")
     counts = [registration for registration in registered(log) if _is_too_many(log, registration)]
@@ -136,16 +136,16 @@ def _one_number(log: Log) -> Suspect | None:
     """Return that two hosts have the same number of a node, where ranks waited for each other in vain."""
     waited: list[Event] = [*remarks(log, "store-wait"), *_few(log)]
     host_of: dict[str, Remark] = {}
-    for told in remarks(log, "node-number") if waited else ():
-        number = told.values.get("node") or told.values["number"]
-        first = host_of.setdefault(number, told)
-        if first.place.host and told.place.host and first.place.host != told.place.host:
+    for remark in remarks(log, "node-number") if waited else ():
+        number = remark.values.get("node") or remark.values["number"]
+        first = host_of.setdefault(number, remark)
+        if first.place.host and remark.place.host and first.place.host != remark.place.host:
             return suspect(
-                f"{first.place.host} and {told.place.host} were both started as node {number}: the launcher reads "
+                f"{first.place.host} and {remark.place.host} were both started as node {number}: the launcher reads "
                 "another setting than the one that was given (NODE_RANK, not RANK), or a command was copied.",
-                [first, told, *waited],
+                [first, remark, *waited],
                 confidence="likely",
-                hosts=(told.place.host, first.place.host),
+                hosts=(remark.place.host, first.place.host),
             )
     return None
 
@@ -153,10 +153,10 @@ def _one_number(log: Log) -> Suspect | None:
 def _sizes_differ(log: Log) -> Suspect | None:
     """Return that hosts were started for different numbers of nodes, or of processes where all must have as many."""
     asked: dict[str, Remark] = {}
-    for told in () if finished_well(log) else remarks(log, "size-asked"):
-        if told.place.host and "sbatch" not in told.text:
-            asked[told.place.host] = told  # of several attempts the last
-    sizes = {host: (told.values["nodes"], told.values.get("gpus")) for host, told in asked.items()}
+    for remark in () if finished_well(log) else remarks(log, "size-asked"):
+        if remark.place.host and "sbatch" not in remark.text:
+            asked[remark.place.host] = remark  # of several attempts the last
+    sizes = {host: (remark.values["nodes"], remark.values.get("gpus")) for host, remark in asked.items()}
     if not sizes or len(set(sizes.values())) == 1 or "1" in {nodes for nodes, _ in sizes.values()}:
         return None
     commands = "; ".join(
@@ -172,7 +172,7 @@ def _sizes_differ(log: Log) -> Suspect | None:
 
 
 def _coordinator_is_here(log: Log) -> Suspect | None:
-    """Return that JAX's coordinator of several processes is at loopback, and some never came."""
+    """Return that JAX's coordinator of several processes is at loopback, and some never joined."""
     alone = remarks(log, "local-coordinator")
     absent = [remark for remark in remarks(log, "message") if remark.values.get("group") == "jax-processes"]
     if not alone or not absent:
@@ -200,13 +200,13 @@ def _each_alone(log: Log) -> Suspect | None:
 
 
 def _too_many_launchers(log: Log) -> Suspect | None:
-    """Return that more tasks of srun or mpirun started a launcher than the nodes it was told, and some met nobody."""
+    """Return that more tasks of srun or mpirun started a launcher than its nodes, and some joined no other."""
     alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
     started: dict[int, Remark] = {}
-    for told in remarks(log, "size-asked"):
-        if told.place.rank is not None and "torchrun" in told.text:
-            started.setdefault(told.place.rank, told)
-    nodes = {int(told.values["nodes"]) for told in started.values()}
+    for remark in remarks(log, "size-asked"):
+        if remark.place.rank is not None and "torchrun" in remark.text:
+            started.setdefault(remark.place.rank, remark)
+    nodes = {int(remark.values["nodes"]) for remark in started.values()}
     if not alone or len(nodes) != 1 or len(started) <= max(nodes):
         return None
     found = suspect(
@@ -219,15 +219,15 @@ def _too_many_launchers(log: Log) -> Suspect | None:
 
 def _too_few_pods(log: Log) -> Suspect | None:
     """Return that Kubernetes lists fewer pods of the job than nodes were asked for, where ranks waited in vain."""
-    asked = [told for told in remarks(log, "size-asked") if told.place.host]
+    asked = [entry for entry in remarks(log, "size-asked") if entry.place.host]
     waited: list[Event] = [*remarks(log, "store-wait"), *_few(log)]
     is_cut = any(_CUT.search(remark.text) for remark in remarks(log, "kubernetes"))
     if not asked or not waited or is_cut or finished_well(log):
         return None
-    jobs = {job_of(told.place.host or "") for told in asked}
+    jobs = {job_of(entry.place.host or "") for entry in asked}
     pods = {row.values["pod"]: row for row in pod_rows(log) if job_of(row.values["pod"]) in jobs}
-    nodes = {int(told.values["nodes"]) for told in asked}
-    speakers = {told.place.host for told in asked}
+    nodes = {int(entry.values["nodes"]) for entry in asked}
+    speakers = {entry.place.host for entry in asked}
     if len(jobs) != 1 or len(nodes) != 1 or not 1 < len(pods) < min(nodes) or not speakers <= set(pods):
         return None
     found = suspect(
@@ -240,9 +240,9 @@ def _too_few_pods(log: Log) -> Suspect | None:
 
 def _beyond(log: Log) -> Suspect | None:
     """Return that a rank is not in the world, or that two processes say that they are the same rank."""
-    told = remarks(log, "rank-beyond")
-    asked = [remark for remark in told if "ranks" in remark.values]
-    members = [remark for remark in told if "members" in remark.values]
+    beyond = remarks(log, "rank-beyond")
+    asked = [remark for remark in beyond if "ranks" in remark.values]
+    members = [remark for remark in beyond if "members" in remark.values]
     over = [remark for remark in members if int(remark.values["member"]) > int(remark.values["members"])]
     numbers = [
         (remark.values["global"], remark.values["members"], run_of(log, remark.place.line))

@@ -75,7 +75,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
                 *failed,
             ],
             confidence="certain" if failed else "likely",
-            hosts=_who_chose(virtual),
+            hosts=_choosing_hosts(virtual),
         )
     elif to_itself:
         yield suspect(
@@ -104,7 +104,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
 
 
 def _with_another(better: Sequence[Event]) -> Suspect:
-    """Return that a later command worked over the interface that it was told."""
+    """Return that a later command worked over the interface that was set."""
     what = "Open MPI tried an interface that the peers do not reach, and worked with the one of btl_tcp_if_include."
     return suspect(what, better, confidence="likely", hosts=())
 
@@ -123,7 +123,7 @@ def _advertised(log: Log, bridged: Sequence[ConnectFailure]) -> Suspect:
     return replace(found, blames_nobody=of_all)
 
 
-def _who_chose(virtual: Sequence[Process]) -> tuple[str, ...]:
+def _choosing_hosts(virtual: Sequence[Process]) -> tuple[str, ...]:
     """Return the hosts; of one host also a link-local address, which is how its peers know it."""
     hosts = distinct_hosts(virtual)
     is_known_by_it = len(hosts) == 1 and virtual[0].address.lower().startswith(LINK_LOCAL)

@@ -69,7 +69,7 @@ def _ports(ports: Sequence[int]) -> str:
 
 
 def subject(explanation: Blame) -> str:
-    """Who does not reach whom, on which interface."""
+    """Which nodes do not reach which others, on which interface."""
     host = explanation.hosts[0]
     where = f"on {_interfaces(explanation.directions)}"
     sentences = {

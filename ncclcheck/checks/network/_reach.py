@@ -1,4 +1,4 @@
-"""Who reaches whom on the interface NCCL uses, and whom to blame: everybody, a node, two islands, or one pair."""
+"""Which nodes reach each other on the interface NCCL uses, and the cause: all nodes, one, two islands, or a pair."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def without_route(snapshot: Snapshot) -> frozenset[tuple[str, str]]:
 
 
 def _to_the_ended(probe: Probe) -> Probe:
-    """Return the probe of a node that fell silent meanwhile: refused by a process that had ended, it tells nothing."""
+    """Return the probe of a node that fell silent meanwhile: refused as its process had ended, it proves nothing."""
     if probe.outcome != "refused":
         return probe
     return replace(probe, outcome="error", detail="the node fell silent during the probes")
@@ -130,9 +130,9 @@ def one_way(probed: Sequence[Probe]) -> tuple[Probe, ...]:
 
 def both_ways(probed: Sequence[Probe], outcome: ProbeOutcome) -> tuple[Probe, ...]:
     """Return the directions with that outcome whose opposite is not open either (or was not tried)."""
-    single = {_way(probe) for probe in one_way(probed)}
+    single = {_host_pair(probe) for probe in one_way(probed)}
     asked = probed if outcome == "ok" else failed(probed)
-    return tuple(probe for probe in asked if probe.outcome == outcome and _way(probe) not in single)
+    return tuple(probe for probe in asked if probe.outcome == outcome and _host_pair(probe) not in single)
 
 
 def failed(probed: Sequence[Probe]) -> Sequence[Probe]:
@@ -153,7 +153,7 @@ def _hosts_of(probed: SameObject[tuple[Probe, ...]]) -> tuple[str, ...]:
     return tuple(sorted({host for probe in probed.value for host in (probe.from_host, probe.to_host)}))
 
 
-def _way(probe: Probe) -> tuple[str, str]:
+def _host_pair(probe: Probe) -> tuple[str, str]:
     return probe.from_host, probe.to_host
 
 
@@ -187,7 +187,7 @@ def _not_covered(snapshot: Snapshot, kind: ProbeKind, probed: Sequence[Probe]) -
         if len(probed) < possible:
             yield NotKnown(f"{len(probed)} of {possible} {kind} directions were probed")
         return
-    tried = {_way(probe) for probe in probed}
+    tried = {_host_pair(probe) for probe in probed}
     for source in hosts:
         targets = [target for target in hosts if target != source and (source, target) not in tried]
         if targets:
@@ -206,22 +206,22 @@ def blame(bad: Sequence[Probe], probed: Sequence[Probe]) -> tuple[Blame, ...]:
     if len(bad) == len(probed) and len(hosts) > _PAIR:
         return (Blame("everyone", hosts, tuple(bad)),)
     found: list[Blame] = []
-    left = {_way(probe): probe for probe in bad}
+    left = {_host_pair(probe): probe for probe in bad}
     of_host: dict[str, list[tuple[str, str]]] = {}
-    for way in left:
-        for host in way:
-            of_host.setdefault(host, []).append(way)
+    for pair in left:
+        for host in pair:
+            of_host.setdefault(host, []).append(pair)
     unreachable, mute = _all_bad("to", bad, probed), _all_bad("from", bad, probed)
     for host in sorted(unreachable | mute):
-        mine = [way for way in of_host[host] if way in left and _explains(host, way, unreachable, mute)]
+        mine = [pair for pair in of_host[host] if pair in left and _explains(host, pair, unreachable, mute)]
         if mine:
             kind: BlameKind = "mute"
             if host in unreachable:
                 kind = "cut-off" if host in mute else "unreachable"
-            found.append(Blame(kind, (host,), tuple(left.pop(way) for way in mine)))
+            found.append(Blame(kind, (host,), tuple(left.pop(pair) for pair in mine)))
     found += _islands(tuple(left.values()), probed, hosts) if left else ()
-    told = {_way(probe) for blamed in found for probe in blamed.directions}
-    return (*found, *_pairs([probe for way, probe in left.items() if way not in told]))
+    blamed_pairs = {_host_pair(probe) for blamed in found for probe in blamed.directions}
+    return (*found, *_pairs([probe for pair, probe in left.items() if pair not in blamed_pairs]))
 
 
 def _all_bad(end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[Probe]) -> set[str]:
@@ -232,8 +232,8 @@ def _all_bad(end: Literal["from", "to"], bad: Sequence[Probe], probed: Sequence[
     return {host for host, count in bad_of.items() if count == probed_of[host] > 1}
 
 
-def _explains(host: str, way: tuple[str, str], unreachable: Collection[str], mute: Collection[str]) -> bool:
-    return (way[1] == host and host in unreachable) or (way[0] == host and host in mute)
+def _explains(host: str, pair: tuple[str, str], unreachable: Collection[str], mute: Collection[str]) -> bool:
+    return (pair[1] == host and host in unreachable) or (pair[0] == host and host in mute)
 
 
 def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str]) -> list[Blame]:
@@ -261,7 +261,9 @@ def _islands(left: Sequence[Probe], probed: Sequence[Probe], hosts: Iterable[str
 
 def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]:
     """Return one host for each host, the same for all that reach each other, directly or through others."""
-    blocked = {way for probe in failed(probed) for way in (_way(probe), (probe.to_host, probe.from_host))}
+    blocked = {
+        pair for probe in failed(probed) for pair in (_host_pair(probe), (probe.to_host, probe.from_host))
+    }
     above = {host: host for host in hosts}
 
     def top(host: str) -> str:
@@ -271,7 +273,7 @@ def _components(hosts: Iterable[str], probed: Sequence[Probe]) -> dict[str, str]
         return host
 
     for probe in probed:
-        if probe.outcome == "ok" and _way(probe) not in blocked:
+        if probe.outcome == "ok" and _host_pair(probe) not in blocked:
             above[top(probe.from_host)] = top(probe.to_host)
     return {host: top(host) for host in above}
 

@@ -38,7 +38,7 @@ def address_duplicate(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     ncclcheck's own probes: both ends compare notes with a nonce. RFC 5227 (address conflicts).
     """
-    owners, probes = _owners(snapshot), _told_by_probes(snapshot)
+    owners, probes = _owners(snapshot), _probes_by_address(snapshot)
     used = {choice.address: choice.name for choice in chosen(snapshot)}
     spare: dict[str, tuple[str, ...]] = {}
     for address in dict.fromkeys([*owners, *probes]):
@@ -60,19 +60,21 @@ def _owners(snapshot: Snapshot) -> dict[str, list[tuple[str, str]]]:
     owners: dict[str, list[tuple[str, str]]] = {}
     for node, interfaces in snapshot.known("interfaces"):
         for interface in interfaces:
-            for own in interface.addresses:
-                local = is_loopback(own.address) or (own.family == "inet6" and is_link_local(own.address))
+            for entry in interface.addresses:
+                local = is_loopback(entry.address) or (
+                    entry.family == "inet6" and is_link_local(entry.address)
+                )
                 if interface.kind != "loopback" and not local:
-                    owners.setdefault(own.address, []).append((node.host, interface.name))
+                    owners.setdefault(entry.address, []).append((node.host, interface.name))
     return {address: owner for address, owner in owners.items() if len({host for host, _ in owner}) > 1}
 
 
-def _told_by_probes(snapshot: Snapshot) -> dict[str, list[Probe]]:
-    told: dict[str, list[Probe]] = {}
+def _probes_by_address(snapshot: Snapshot) -> dict[str, list[Probe]]:
+    probes_by_address: dict[str, list[Probe]] = {}
     for probe in () if isinstance(snapshot.probes, Missing) else snapshot.probes:
         if probe.outcome in {"self", "wrong-peer"} and not is_loopback(probe.address):
-            told.setdefault(probe.address, []).append(probe)
-    return told
+            probes_by_address.setdefault(probe.address, []).append(probe)
+    return probes_by_address
 
 
 def _finding(address: str, interface: str, hosts: tuple[str, ...], probes: list[Probe]) -> Finding:

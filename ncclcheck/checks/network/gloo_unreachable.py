@@ -23,7 +23,7 @@ from ncclcheck.nccl.candidates import GLOO_IFNAME, gloo_addresses
     "Nodes can connect to each other at the addresses that Gloo binds",
     needs=("interfaces", "names", "environment"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def gloo_unreachable(snapshot: Snapshot) -> Iterator[Answer]:
     """Every node can be reached at the address that Gloo binds there, where that is another one than NCCL's.

@@ -37,15 +37,15 @@ def hostname_long(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node: Gloo is not needed between nodes")
         return
     long = [node for node, names in snapshot.known("names") if len(names.hostname.encode()) >= _HOST_NAME_MAX]
-    without = tuple(node for node in long if not _gloo_is_told(node.facts))
+    without = tuple(node for node in long if not _has_gloo_interface(node.facts))
     if without:
         yield _finding("error" if has_no_gpu(snapshot) else "warning", without)
-    if told := tuple(node for node in long if node not in without):
-        yield _finding("info", told)
+    if harmless := tuple(node for node in long if node not in without):
+        yield _finding("info", harmless)
     yield from not_reported(snapshot)
 
 
-def _gloo_is_told(facts: NodeFacts) -> bool:
+def _has_gloo_interface(facts: NodeFacts) -> bool:
     return not isinstance(facts.environment, Missing) and ifname.is_set(facts.environment.get(GLOO_VARIABLE))
 
 

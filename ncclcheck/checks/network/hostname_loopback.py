@@ -41,7 +41,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("one node: Gloo can use loopback")
         return
     groups: dict[tuple[Severity, str], list[Node]] = {}
-    untold: Severity = "error" if has_no_gpu(snapshot) else "warning"
+    default_severity: Severity = "error" if has_no_gpu(snapshot) else "warning"
     for node in snapshot.nodes:
         why = _loopback_reason(node.facts)
         if isinstance(why, Missing):
@@ -50,7 +50,7 @@ def hostname_loopback(snapshot: Snapshot) -> Iterator[Answer]:
         elif not why and isinstance(node.facts.interfaces, Missing):
             yield NotKnown(f"whether its addresses are its own: {node.facts.interfaces}", (node.host,))
         elif why:
-            severity: Severity = "info" if _gloo_is_told(node.facts) else untold
+            severity: Severity = "info" if _has_gloo_interface(node.facts) else default_severity
             groups.setdefault((severity, why), []).append(node)
     for (severity, why), nodes in groups.items():
         yield _finding(severity, why, nodes)
@@ -65,8 +65,12 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
     if isinstance(addresses, Missing):
         return "does not resolve" if addresses.missing in {"absent", "error"} else addresses
     # Gloo takes the first address of the list that can be bound, which needs it to be the node's own.
-    own = _own_addresses(facts)
-    bindable = [address for address in addresses if is_loopback(address) or own is None or address in own]
+    own_addresses = _own_addresses(facts)
+    bindable = [
+        address
+        for address in addresses
+        if is_loopback(address) or own_addresses is None or address in own_addresses
+    ]
     if not bindable:
         return f"resolves to {', '.join(addresses)}, which is not an address of this node"
     return f"resolves to {bindable[0]}" if is_loopback(bindable[0]) else ""
@@ -75,10 +79,10 @@ def _loopback_reason(facts: NodeFacts) -> Fact[str]:
 def _own_addresses(facts: NodeFacts) -> frozenset[str] | None:
     if isinstance(facts.interfaces, Missing):
         return None
-    return frozenset(own.address for interface in facts.interfaces for own in interface.addresses)
+    return frozenset(entry.address for interface in facts.interfaces for entry in interface.addresses)
 
 
-def _gloo_is_told(facts: NodeFacts) -> bool:
+def _has_gloo_interface(facts: NodeFacts) -> bool:
     return not isinstance(facts.environment, Missing) and ifname.is_set(facts.environment.get(GLOO_VARIABLE))
 
 

@@ -28,7 +28,7 @@ _NAME_FIX = Fix("make every node choose the same network: set NCCL_SOCKET_IFNAME
     "NCCL uses the same network on all nodes",
     needs=("interfaces", "environment", "nccl"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def interface_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The addresses that NCCL uses are of one family and in networks that reach each other.
@@ -73,7 +73,7 @@ def _subnet(subnet: IPv4Network | IPv6Network) -> str:
 
 
 def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> Iterator[Answer]:
-    """The difference, by what came of the connections between those that differ."""
+    """The difference, by the result of the connections between the nodes that differ."""
     home = {host: group.value for group in comparison.groups for host in group.hosts}
     crossing = [
         probe
@@ -81,13 +81,13 @@ def _reached(snapshot: Snapshot, what: str, comparison: HostComparison[str]) -> 
         if home.get(probe.from_host) is not None and home.get(probe.from_host) != home.get(probe.to_host)
     ]
     blocked = [probe for probe in crossing if probe.outcome in (*BLOCKED, "answer-lost", "wrong-peer")]
-    untold = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
+    unknown = [probe for probe in crossing if probe.outcome != "ok" and probe not in blocked]
     if blocked:
         pair = named((blocked[0].from_host, blocked[0].to_host))
         yield _finding("error", what, comparison, f"the nodes cannot connect ({pair}: {blocked[0].outcome})")
-    elif len(untold) < len(crossing):
+    elif len(unknown) < len(crossing):
         yield _finding("info", what, comparison, _ALL_THE_SAME[what])
-        for probe in untold:
+        for probe in unknown:
             yield NotKnown(f"the connection to {probe.to_host}: {probe.outcome}", (probe.from_host,))
     else:
         yield _finding("warning", what, comparison, "whether the nodes can connect was not tested")

@@ -40,7 +40,7 @@ _MBIT = 1000.0
     "NCCL uses the fastest network that all nodes share",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def interface_slow(snapshot: Snapshot) -> Iterator[Answer]:
     """NCCL uses the fastest network that all nodes share, and no node is slower on it than the others.
@@ -107,16 +107,16 @@ def _link_finding(speeds: HostComparison[int], slow: tuple[str, ...], name: str)
 
 
 def _measured(snapshot: Snapshot, places: Places, seen: Sequence[Chosen]) -> Iterator[Answer]:
-    own = measured_gbit_s(snapshot.probes, places)
+    speed = measured_gbit_s(snapshot.probes, places)
     tried = () if isinstance(snapshot.probes, Missing) else attempts(snapshot.probes, places, "bandwidth")
     for probe in tried:
         if probe.value is None:
             where = f"the transfer to {probe.to_host} ended as {probe.outcome}"
             yield NotKnown(f"{where}: {probe.detail}" if probe.detail else where, (probe.from_host,))
-    if isinstance(own, Missing):
-        yield NotKnown(f"bandwidth of NCCL's network: {own}")
+    if isinstance(speed, Missing):
+        yield NotKnown(f"bandwidth of NCCL's network: {speed}")
     else:
-        yield from _faster_network(snapshot, places, own)
+        yield from _faster_network(snapshot, places, speed)
     slow = slow_parts(tried)
     ended = [silent.host for silent in snapshot.silent if silent.phase == "probes"]
     if ended and len(_measured_hosts(slow)) < FEWEST_NODES:
@@ -134,12 +134,12 @@ def _measured_hosts(slow: SlowParts) -> set[str]:
     return {host for pair in slow.values for host in pair}
 
 
-def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iterator[Finding]:
+def _faster_network(snapshot: Snapshot, places: Places, speed: Throughput) -> Iterator[Finding]:
     hosts = tuple(node.host for node in snapshot.nodes)
     others = []
     for network in measured_networks(snapshot.probes, hosts):
         value = measured_gbit_s(snapshot.probes, network)
-        if not isinstance(value, Missing) and own.is_slower_than(value):
+        if not isinstance(value, Missing) and speed.is_slower_than(value):
             others.append((value.median, network, value))
     if not others:
         return
@@ -149,14 +149,15 @@ def _faster_network(snapshot: Snapshot, places: Places, own: Throughput) -> Iter
     what = "starts over" if data else "would use"
     effect = f"; that affects only the bootstrap, data goes over {data}" if data else ""
     severity: Severity = "info" if data else "warning"
-    in_unit = rate_unit((own.median, value.median))
+    in_unit = rate_unit((speed.median, value.median))
     yield Finding(
         severity,
-        f"NCCL {what} {used}, which carries {in_unit(own.median)} between the nodes, though all nodes reach each other "
-        f"on {better}, which carries {in_unit(value.median)}, {value.median / own.median:.1f} times as much{effect}",
+        f"NCCL {what} {used}, which carries {in_unit(speed.median)} between the nodes, though all nodes reach "
+        f"each other on {better}, which carries {in_unit(value.median)}, {value.median / speed.median:.1f} times as "
+        f"much{effect}",
         hosts,
         (
-            _throughput_evidence(hosts, used, own, f"as fast as {better}", in_unit),
+            _throughput_evidence(hosts, used, speed, f"as fast as {better}", in_unit),
             _throughput_evidence(hosts, better, value, "", in_unit),
         ),
         (Fix(f"make NCCL use {better}: `ncclcheck env` prints the setting", ("ncclcheck env",)),),
@@ -266,7 +267,7 @@ def _pair_evidence(
 
 
 def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Probe]) -> Iterator[Finding]:
-    """Of what is not called slow: that is told already."""
+    """Of what is not called slow: that has a finding already."""
     named_slow = set(slow.transfers())
     rest = [
         (place, place.value)
@@ -278,17 +279,17 @@ def _far_below_link(slow: SlowParts, seen: Sequence[Chosen], tried: Sequence[Pro
     busy = sum(_had_a_busy_core(probe) for probe, _ in rest)
     if not known or not rest or 2 * busy >= len(rest):
         return
-    link, own = min(known) / _MBIT, summed_up(rest)
-    if own.median < _FAR_BELOW * link and not own.cpu_limited:
+    link, throughput = min(known) / _MBIT, summed_up(rest)
+    if throughput.median < _FAR_BELOW * link and not throughput.cpu_limited:
         hosts = tuple(place.host for place in seen)
         name = "/".join(dict.fromkeys(place.name for place in seen))
         in_unit = rate_unit((link,))
         yield Finding(
             "info",
-            f"{name} carries {in_unit(own.median)} between the nodes, far below its link's {in_unit(link)}, and no CPU "
-            "was the limit: a rate limit, other traffic, or small TCP buffers",
+            f"{name} carries {in_unit(throughput.median)} between the nodes, far below its link's {in_unit(link)}, "
+            "and no CPU was the limit: a rate limit, other traffic, or small TCP buffers",
             hosts,
-            (_throughput_evidence(hosts, name, own, f"near {in_unit(link)}", in_unit),),
+            (_throughput_evidence(hosts, name, throughput, f"near {in_unit(link)}", in_unit),),
         )
 
 

@@ -18,7 +18,7 @@ from ncclcheck.model.snapshot import Snapshot
     "No network link went down during the run",
     needs=("link_counters",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def link_flapped(snapshot: Snapshot) -> Iterator[Answer]:
     """The carrier of no network interface changed from when the facts were read until the end of the run.

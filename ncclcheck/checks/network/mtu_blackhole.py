@@ -22,7 +22,7 @@ _LEAST_MTU = 600
     "Large packets arrive between all nodes",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def mtu_blackhole(snapshot: Snapshot) -> Iterator[Answer]:
     """Packets as large as the MTU allows arrive between all nodes, not only small messages.

@@ -19,7 +19,7 @@ from ncclcheck.model.snapshot import Snapshot
     "NCCL's interface has the same MTU on all nodes",
     needs=("interfaces", "environment", "nccl"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def mtu_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The interface that NCCL uses has the same MTU on every node.

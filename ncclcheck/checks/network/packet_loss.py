@@ -21,7 +21,7 @@ _ERROR_SHARE = 0.003
 _LISTED = 12
 
 
-@check("NC219", "packet-loss", "No packets get lost between the nodes", nodes=2, met=True)
+@check("NC219", "packet-loss", "No packets get lost between the nodes", nodes=2, joined=True)
 def packet_loss(snapshot: Snapshot) -> Iterator[Answer]:
     """Small packets on NCCL's interface arrive: none has to be sent again on a network that is otherwise idle.
 
@@ -38,7 +38,7 @@ def packet_loss(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     TCP_INFO of the probes (tcp(7), linux/tcp.h): packets sent, and sent again. Packets that a transfer sends again
     are no proof, since full queues lose packets on a healthy network. They are the reason to try the pair with up to
-    1,800 small round trips, in which the receiver also tells which packets it got twice (duplicate SACK, RFC 2883).
+    1,800 small round trips, in which the receiver also reports which packets it got twice (duplicate SACK, RFC 2883).
     """
     seen = chosen(snapshot)
     places: Places = {choice.host: (choice.name, choice.address) for choice in seen}

@@ -26,7 +26,7 @@ _FIX = Fix(
     "No firewall drops connections between nodes",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def peer_filtered(snapshot: Snapshot) -> Iterator[Answer]:
     """Every node gets an answer from every other node, on the interface that NCCL uses and on ephemeral ports.

@@ -23,7 +23,7 @@ _FIX = Fix(
     "Every node has a route to every other",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def peer_no_route(snapshot: Snapshot) -> Iterator[Answer]:
     """The kernel of every node has a route to the address that NCCL uses on every other node.

@@ -29,7 +29,7 @@ _ROUTE_FIX = Fix(
     "Nodes can connect to each other in both directions",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def peer_one_way(snapshot: Snapshot) -> Iterator[Answer]:
     """If one node can open connections to another, the other can open connections back.

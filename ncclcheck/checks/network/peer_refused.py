@@ -21,7 +21,7 @@ _FIX = Fix(
     "No node refuses connections from another node",
     needs=("interfaces",),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def peer_refused(snapshot: Snapshot) -> Iterator[Answer]:
     """Connections between nodes are accepted, on the interface that NCCL uses and on an ephemeral port.

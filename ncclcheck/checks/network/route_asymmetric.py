@@ -26,7 +26,7 @@ _LISTED = 4
     "Traffic to a peer leaves through the interface of the same network",
     needs=("interfaces", "routes"),
     nodes=2,
-    met=True,
+    joined=True,
 )
 def route_asymmetric(snapshot: Snapshot) -> Iterator[Answer]:
     """Each node sends to an address of a peer through its own interface in that address's network.
@@ -76,8 +76,8 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
     }
     used = {choice.host: choice for choice in chosen(snapshot)}
     for node, routes in snapshot.known("routes"):
-        own = interfaces.get(node.host, ())
-        direct = _direct(own)
+        own_interfaces = interfaces.get(node.host, ())
+        direct = _direct(own_interfaces)
         for route in routes:
             if route.purpose not in interfaces or node.host not in interfaces:
                 continue  # the master, or a node whose interfaces are not known
@@ -86,7 +86,7 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
             theirs = interfaces[route.purpose]
             target = used.get(route.purpose)
             is_used = target is not None and target.address == route.destination
-            if _is_own(own, route.destination) or is_link_local(route.destination):
+            if _is_own(own_interfaces, route.destination) or is_link_local(route.destination):
                 continue  # it says nothing about the way to a peer
             if isinstance(route.interface, Missing) or isinstance(route.source_address, Missing):
                 if is_used:
@@ -95,9 +95,15 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
             mine = used[node.host].interface if is_used and node.host in used else None
             far = target.interface if is_used and target else owner_of(theirs, route.destination, "")
             expected, why = _expected(
-                own, route, mine, far, (node.host, route.purpose, route.destination) in _reached(snapshot)
+                own_interfaces,
+                route,
+                mine,
+                far,
+                (node.host, route.purpose, route.destination) in _reached(snapshot),
             )
-            actual = next((interface for interface in own if interface.name == route.interface), None)
+            actual = next(
+                (interface for interface in own_interfaces if interface.name == route.interface), None
+            )
             if actual is None or actual.kind == "loopback" or not expected:
                 continue
             if any(_is_same_link(actual, interface) for interface in expected):
@@ -114,11 +120,11 @@ def _crossings(snapshot: Snapshot) -> Iterator[_Crossing | NotKnown]:
             )
 
 
-def _direct(own: Sequence[Interface]) -> list[tuple[str, int, int, str]]:
+def _direct(own_interfaces: Sequence[Interface]) -> list[tuple[str, int, int, str]]:
     """Return the subnets of a node as (family, first and last address, interface), the longest prefixes first."""
     subnets = [
         (entry.prefix_length, *range_of(entry.address, entry.prefix_length), interface.name)
-        for interface in own
+        for interface in own_interfaces
         if _is_up(interface)
         for entry in interface.addresses
     ]
@@ -139,7 +145,11 @@ def _leaves_directly(route: Route, direct: Sequence[tuple[str, int, int, str]]) 
 
 
 def _expected(
-    own: Sequence[Interface], route: Route, mine: Interface | None, far: Interface | None, reached: bool
+    own_interfaces: Sequence[Interface],
+    route: Route,
+    mine: Interface | None,
+    far: Interface | None,
+    reached: bool,
 ) -> tuple[tuple[Interface, ...], str]:
     """The interfaces that a packet to that address should leave through, and why; none where that is open.
 
@@ -147,7 +157,9 @@ def _expected(
     for other addresses the hardware of the same name, if they are reached at all, as rails of a cluster have it.
     """
     direct = tuple(
-        interface for interface in own if _is_up(interface) and _covers(interface, route.destination)
+        interface
+        for interface in own_interfaces
+        if _is_up(interface) and _covers(interface, route.destination)
     )
     if direct:
         lengths = {interface.name: _prefix(interface, route.destination) for interface in direct}
@@ -159,7 +171,7 @@ def _expected(
         return (mine,), "which NCCL uses"
     same_name = tuple(
         interface
-        for interface in own
+        for interface in own_interfaces
         if far is not None and interface.name == far.name and _is_up(interface) and interface.addresses
     )
     if (
@@ -174,7 +186,7 @@ def _expected(
 
 @once_per_subject
 def _reached(snapshot: Snapshot) -> frozenset[tuple[str, str, str]]:
-    """Return who reached whom at which address."""
+    """Return which node reached which other at which address."""
     probes = () if isinstance(snapshot.probes, Missing) else snapshot.probes
     return frozenset(
         (probe.from_host, probe.to_host, probe.address)
@@ -183,8 +195,8 @@ def _reached(snapshot: Snapshot) -> frozenset[tuple[str, str, str]]:
     )
 
 
-def _is_own(own: Sequence[Interface], address: str) -> bool:
-    return any(entry.address == address for interface in own for entry in interface.addresses)
+def _is_own(own_interfaces: Sequence[Interface], address: str) -> bool:
+    return any(entry.address == address for interface in own_interfaces for entry in interface.addresses)
 
 
 def _is_up(interface: Interface) -> bool:

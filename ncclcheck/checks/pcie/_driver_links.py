@@ -1,4 +1,4 @@
-"""The PCIe links of GPUs as the driver tells them, for machines whose /sys has no entries for the GPUs."""
+"""The PCIe links of GPUs as the driver reports them, for machines whose /sys has no entries for the GPUs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def unread_gpus(facts: NodeFacts) -> str:
 
 
 def links_of_driver(facts: NodeFacts) -> Pci:
-    """Return the GPUs that /sys/bus/pci lacks as devices of it, with the links that NVML tells."""
+    """Return the GPUs that /sys/bus/pci lacks as devices of it, with the links that NVML reports."""
     if isinstance(facts.gpus, Missing):
         return Pci(())
     pci = facts.pci

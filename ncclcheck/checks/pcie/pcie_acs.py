@@ -60,11 +60,13 @@ def pcie_acs(snapshot: Snapshot) -> Iterator[Answer]:
         ports = _ports_that_matter(found)
         asked = asked or bool(ports)
         on = tuple(port.address for port in ports if port.acs_redirect is True)
-        untold = [port for port in ports if isinstance(port.acs_redirect, Missing)]
-        if untold:
-            why = untold[0].acs_redirect
+        unknown = [port for port in ports if isinstance(port.acs_redirect, Missing)]
+        if unknown:
+            why = unknown[0].acs_redirect
             hint = "; only root can read it" if isinstance(why, Missing) and why.missing == "denied" else ""
-            yield NotKnown(f"ACS of {listed(device.address for device in untold)}: {why}{hint}", (node.host,))
+            yield NotKnown(
+                f"ACS of {listed(device.address for device in unknown)}: {why}{hint}", (node.host,)
+            )
         if isinstance(node.facts.rdma, Missing):
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):

@@ -72,9 +72,9 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
             continue
         if pci.unread:
             yield NotKnown(f"which devices are at {listed(pci.unread)} of the PCI bus", (node.host,))
-        untold = [path.label for path in found if _is_untold(path)]
-        if untold:
-            yield NotKnown(f"the PCIe link of {listed(untold)} could not be read", (node.host,))
+        unknown = [path.label for path in found if _is_unknown(path)]
+        if unknown:
+            yield NotKnown(f"the PCIe link of {listed(unknown)} could not be read", (node.host,))
         if isinstance(node.facts.rdma, Missing):
             yield NotKnown(f"which cards have RDMA devices: {node.facts.rdma}", (node.host,))
         elif lost := unplaced(pci, node.facts.rdma):
@@ -93,7 +93,7 @@ def pcie_degraded(snapshot: Snapshot) -> Iterator[Answer]:
 
 
 def _unread_gpus(node: Node) -> Iterator[NotKnown]:
-    """GPUs of which neither /sys nor the driver tells the link."""
+    """GPUs whose link neither /sys nor the driver reports."""
     if why := unread_gpus(node.facts):
         yield NotKnown(f"the PCIe links of its GPUs: {why}", (node.host,))
     if not isinstance(node.facts.gpus, Missing):
@@ -106,7 +106,7 @@ def _is_virtual(facts: NodeFacts) -> bool:
     return not isinstance(facts.kernel, Missing) and facts.kernel.virtual_machine is True
 
 
-def _is_untold(path: Path) -> bool:
+def _is_unknown(path: Path) -> bool:
     device = path.device
     needed: list[Fact[int] | Fact[float]] = [device.link_width, device.max_link_width]
     needed += [device.link_speed_gt_s, device.max_link_speed_gt_s]
@@ -131,7 +131,7 @@ def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridge
                 links.setdefault((hop.address, "speed"), []).append(
                     (hop, f"{hop.link_speed_gt_s} GT/s", f"{speed:g} GT/s", path.label)
                 )
-    told = [
+    slow_links = [
         _Slow(
             link[0][0],
             what,
@@ -142,15 +142,15 @@ def _slow_links(found: Sequence[Path], by_driver: Collection[str], *, are_bridge
         )
         for (address, what), link in links.items()
     ]
-    return [slow for slow in told if not _is_other_end(slow, told)]
+    return [slow for slow in slow_links if not _is_other_end(slow, slow_links)]
 
 
-def _is_other_end(link: _Slow, told: Sequence[_Slow]) -> bool:
-    """True if the lower end of the same link, a device right below, tells the same."""
+def _is_other_end(link: _Slow, slow_links: Sequence[_Slow]) -> bool:
+    """True if the lower end of the same link, a device right below, reports the same."""
     return any(
         candidate.device.upstream[-1:] == (link.device.address,)
         and (candidate.what, candidate.now) == (link.what, link.now)
-        for candidate in told
+        for candidate in slow_links
     )
 
 
@@ -173,8 +173,10 @@ def _idle_gpus(
 
 
 def _finding(link: _Slow, hosts: tuple[str, ...]) -> Finding:
-    own = [label for label in link.labels if link.device.address in label]
-    subject = own[0] if own else f"bridge {link.device.address} (above {listed(link.labels, 3)})"
+    own_labels = [label for label in link.labels if link.device.address in label]
+    subject = (
+        own_labels[0] if own_labels else f"bridge {link.device.address} (above {listed(link.labels, 3)})"
+    )
     address = link.device.address
     return Finding(
         "warning",

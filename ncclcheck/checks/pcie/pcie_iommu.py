@@ -66,7 +66,7 @@ def pcie_iommu(snapshot: Snapshot) -> Iterator[Answer]:
             excused.append(f"{node.host} {why}")
         else:
             judged = True
-            yield from _untold(node, found)
+            yield from _unknown(node, found)
             if on := tuple(path for path in found if _is_translated(path)):
                 translated.setdefault(on, []).append(node.host)
     for on, hosts in translated.items():
@@ -84,11 +84,11 @@ def _unplaced(node: Node, pci: Pci) -> Iterator[NotKnown]:
         yield NotKnown(f"where {listed(lost)} {verb(lost, 'is', 'are')} on the PCI bus", (node.host,))
 
 
-def _untold(node: Node, found: tuple[Path, ...]) -> Iterator[NotKnown]:
-    untold = [path for path in found if isinstance(path.device.iommu, Missing)]
-    if untold:
-        labels = listed(path.label for path in untold)
-        yield NotKnown(f"IOMMU of {labels}: {untold[0].device.iommu}", (node.host,))
+def _unknown(node: Node, found: tuple[Path, ...]) -> Iterator[NotKnown]:
+    unknown = [path for path in found if isinstance(path.device.iommu, Missing)]
+    if unknown:
+        labels = listed(path.label for path in unknown)
+        yield NotKnown(f"IOMMU of {labels}: {unknown[0].device.iommu}", (node.host,))
 
 
 def _excuse(facts: NodeFacts) -> Fact[str]:

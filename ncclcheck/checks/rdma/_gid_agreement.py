@@ -98,7 +98,7 @@ def _of_kind(comparison: HostComparison[str], names: Sequence[str]) -> Finding:
 
 
 def _of_subnet(comparison: HostComparison[str], names: Sequence[str]) -> Finding:
-    wanted = comparison.groups[0].value
+    subnet = comparison.groups[0].value
     return Finding(
         "warning",
         f"the GIDs that NCCL uses on {listed(names)} are in different subnets: "
@@ -109,8 +109,8 @@ def _of_subnet(comparison: HostComparison[str], names: Sequence[str]) -> Finding
         (
             Fix(
                 "set the subnet that NCCL uses if a port has several addresses, or correct the address",
-                (f"export NCCL_IB_ADDR_RANGE={wanted}", "ip -brief address"),
-                {"NCCL_IB_ADDR_RANGE": wanted},
+                (f"export NCCL_IB_ADDR_RANGE={subnet}", "ip -brief address"),
+                {"NCCL_IB_ADDR_RANGE": subnet},
                 "with a subnet per rail the range must cover all of them",
             ),
         ),

@@ -21,7 +21,7 @@ def entry_of(port: RdmaPort, index: int) -> Gid | None:
     return None
 
 
-def is_table_told(port: RdmaPort) -> bool:
+def is_table_readable(port: RdmaPort) -> bool:
     """Return True if the GID table was readable, so that an index that is not listed is unset."""
     return not isinstance(port.gids, Missing) and (
         bool(port.gids) or not isinstance(port.gid_table_length, Missing)
@@ -66,17 +66,17 @@ def subnet(gid: Gid, interfaces: Iterable[Interface]) -> str | None:
 
     A /32 or /128 has no neighbours: its host is routed on its own, so it is in no subnet.
     """
-    own = address(gid)
+    own_address = address(gid)
     for interface in interfaces:
         for entry in interface.addresses:
-            if entry.address.partition("%")[0] == own:
-                return _network(own, entry.prefix_length)
+            if entry.address.partition("%")[0] == own_address:
+                return _network(own_address, entry.prefix_length)
     return None
 
 
-def _network(own: str, prefix_length: int) -> str | None:
+def _network(own_address: str, prefix_length: int) -> str | None:
     try:
-        network = ipaddress.ip_network(f"{own}/{prefix_length}", strict=False)
+        network = ipaddress.ip_network(f"{own_address}/{prefix_length}", strict=False)
     except ValueError:
         return None
     return str(network) if network.num_addresses > 1 else None

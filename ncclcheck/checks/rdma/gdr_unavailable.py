@@ -94,14 +94,16 @@ def _answer(node: Surveyed) -> NotKnown | tuple[str, ...]:
     """Nothing where GPUDirect RDMA is possible, why it is not, or what is not known."""
     kernel = node.facts.kernel
     nvidia_open = kernel if isinstance(kernel, Missing) else kernel.nvidia_open
-    module, dmabuf = gpudirect.ways(node.rdma.peer_memory, nvidia_open, node.environment, node.version)
+    module, dmabuf = gpudirect.gpudirect_methods(
+        node.rdma.peer_memory, nvidia_open, node.environment, node.version
+    )
     if module[0]:
         return ()
     if dmabuf[0]:
-        untold = _kernel_too_old(kernel if isinstance(kernel, Missing) else kernel.release)
-        if not untold:
+        kernel_too_old = _kernel_too_old(kernel if isinstance(kernel, Missing) else kernel.release)
+        if not kernel_too_old:
             return ()
-        dmabuf = (None, untold)
+        dmabuf = (None, kernel_too_old)
     if module[0] is None or dmabuf[0] is None:
         return NotKnown("; ".join(words for is_open, words in (module, dmabuf) if not is_open), (node.host,))
     return module[1], dmabuf[1]

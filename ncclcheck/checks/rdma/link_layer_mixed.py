@@ -57,14 +57,14 @@ def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _within([node for node in nodes if {NATIVE, ROCE} <= _layers(node.active)])
     yield from _between([node for node in nodes if _layers(node.active)])
     for node in nodes:
-        untold = [hca.name_of(port) for port in node.wanted if _is_untold(port)]
-        if untold:
-            yield NotKnown(f"the state or link layer of {listed(untold)} could not be read", (node.host,))
+        unknown = [hca.name_of(port) for port in node.wanted if _is_unknown(port)]
+        if unknown:
+            yield NotKnown(f"the state or link layer of {listed(unknown)} could not be read", (node.host,))
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
 
 
-def _is_untold(port: RdmaPort) -> bool:
+def _is_unknown(port: RdmaPort) -> bool:
     """True if the port may count, and either its state or its link layer could not be read."""
     if isinstance(port.state, Missing):
         return True
@@ -89,29 +89,29 @@ def _rate(ports: Sequence[RdmaPort]) -> float:
 def _within(nodes: Sequence[Surveyed]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Surveyed]] = {}
     for node in nodes:
-        kept, removed = _split(node)
-        groups.setdefault((hca.names_of(kept), hca.names_of(removed)), []).append(node)
+        usual, removed = _split(node)
+        groups.setdefault((hca.names_of(usual), hca.names_of(removed)), []).append(node)
     for group in groups.values():
         hosts = tuple(member.host for member in group)
-        kept, removed = _split(group[0])
-        tie = " (as many of each)" if len(kept) == len(removed) else ""
+        usual, removed = _split(group[0])
+        tie = " (as many of each)" if len(usual) == len(removed) else ""
         yield Finding(
             "warning",
             f"on {named(hosts)} NCCL would use {listed(map(hca.name_of, removed))} ({_words(removed)}) together with "
-            f"{listed(map(hca.name_of, kept))} ({_words(kept)}){tie}: ports of the two kinds cannot connect to each "
+            f"{listed(map(hca.name_of, usual))} ({_words(usual)}){tie}: ports of the two kinds cannot connect to each "
             "other, and the slower network carries a share of the traffic",
             hosts,
             pieces(
                 (
                     PortOn(member.host, port),
                     str(port.link_layer),
-                    str(kept[0].link_layer),
+                    str(usual[0].link_layer),
                     file_of(port, "link_layer"),
                 )
                 for member in group
                 for port in removed
             ),
-            (_exactly(kept, {port.device for port in removed}),),
+            (_exactly(usual, {port.device for port in removed}),),
         )
 
 

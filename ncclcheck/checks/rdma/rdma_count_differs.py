@@ -95,8 +95,8 @@ def _lacking(ports: Sequence[tuple[Surveyed, tuple[RdmaPort, ...]]]) -> str:
     if not shared:
         return ""  # names that have nothing in common tell nothing
     parts = []
-    for host, own in names.items():
-        gone = sorted(every - own)
+    for host, host_names in names.items():
+        gone = sorted(every - host_names)
         if gone:
             parts.append(f"{named([host])} lacks {listed(gone, 4)}")
     return f" ({listed(parts, 3)})"

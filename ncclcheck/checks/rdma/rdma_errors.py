@@ -17,7 +17,7 @@ from ncclcheck.model.hardware import PortCounters, RdmaCounters
 from ncclcheck.model.snapshot import Node, Snapshot
 
 _MOST_EVIDENCE = 12
-# Which every InfiniBand port has, in every kernel: where they are not told, something keeps us from reading them.
+# Every InfiniBand port has them, in every kernel: where they are missing, they could not be read.
 _EXPECTED = ("symbol_error", "link_downed", "port_rcv_errors")
 _BROKEN: dict[str, str] = {"link_downed": "the link went down"}
 _CONGESTED = ("cnp", "ecn_marked", "slow_restart", "rnr_nak", "switch_relay")
@@ -83,7 +83,7 @@ def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
     """
     grown: list[_Grown] = []
     for node, section in snapshot.known("rdma_counters"):
-        yield from _untold(node, section)
+        yield from _unknown(node, section)
         for port in section.ports:
             grown += _of_port(node.host, port)
     for severity, counter, growths in _by_counter(grown):
@@ -96,7 +96,7 @@ def rdma_errors(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _untold(node: Node, section: RdmaCounters) -> Iterator[NotKnown]:
+def _unknown(node: Node, section: RdmaCounters) -> Iterator[NotKnown]:
     """Ports and counters of which there are not two readings."""
     missing: dict[str, list[str]] = {}
     for port in section.ports:
@@ -113,7 +113,7 @@ def _untold(node: Node, section: RdmaCounters) -> Iterator[NotKnown]:
 
 
 def _unread(node: Node, port: PortCounters) -> Iterator[tuple[str, str]]:
-    before, after = _told(port.before), _told(port.after)
+    before, after = _known_counters(port.before), _known_counters(port.after)
     for counter in sorted(before.keys() | after.keys()):
         for value in (before.get(counter), after.get(counter)):
             if value is None or isinstance(value, Missing):
@@ -125,7 +125,7 @@ def _unread(node: Node, port: PortCounters) -> Iterator[tuple[str, str]]:
         )
 
 
-def _told(reading: Fact[dict[str, Fact[int]]]) -> dict[str, Fact[int]]:
+def _known_counters(reading: Fact[dict[str, Fact[int]]]) -> dict[str, Fact[int]]:
     return {} if isinstance(reading, Missing) else reading
 
 
@@ -144,7 +144,7 @@ def _name(port: PortCounters) -> str:
 
 
 def _of_port(host: str, port: PortCounters) -> Iterator[_Grown]:
-    before, after = _told(port.before), _told(port.after)
+    before, after = _known_counters(port.before), _known_counters(port.after)
     for counter in sorted(before.keys() & after.keys()):
         old, new = before[counter], after[counter]
         if not isinstance(old, Missing) and not isinstance(new, Missing):

@@ -43,9 +43,9 @@ def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
     devices: dict[str, dict[str, None]] = {}
     for node in nodes:
         cards = {port.device: port for port in node.rdma.ports if port.driver != "efa"}
-        untold = [name for name, port in cards.items() if _is_untold(port)]
-        if untold:
-            yield NotKnown(f"model or firmware of {listed(untold)} could not be read", (node.host,))
+        unknown = [name for name, port in cards.items() if _is_unknown(port)]
+        if unknown:
+            yield NotKnown(f"model or firmware of {listed(unknown)} could not be read", (node.host,))
         for name, port in cards.items():
             if isinstance(port.board_id, str) and isinstance(port.firmware, str):
                 versions.setdefault(port.board_id, []).append((node.host, port.firmware))
@@ -61,7 +61,7 @@ def rdma_firmware_differs(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _is_untold(port: RdmaPort) -> bool:
+def _is_unknown(port: RdmaPort) -> bool:
     return isinstance(port.board_id, Missing) or isinstance(port.firmware, Missing)
 
 

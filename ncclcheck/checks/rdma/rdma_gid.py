@@ -113,7 +113,7 @@ def _judged(node: Surveyed, port: RdmaPort) -> NotKnown | _Fault | Gid | None:
     if port.link_layer != ROCE:
         return None
     name = hca.name_of(port)
-    if not gids.is_table_told(port):
+    if not gids.is_table_readable(port):
         why = port.gids if isinstance(port.gids, Missing) else port.gid_table_length
         return NotKnown(f"the GIDs of {name}: {why}", (node.host,))
     choice = choose_gid(port, node.environment, node.version)

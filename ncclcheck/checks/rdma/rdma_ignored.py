@@ -29,13 +29,13 @@ from ncclcheck.nccl.rdma import hca
 
 
 class _Ignored(Struct, frozen=True):
-    """A node that has RDMA ports of which NCCL uses none. `told_by`: another check says why, and how bad it is."""
+    """A node that has RDMA ports of which NCCL uses none. `finding_slug`: the check that says why."""
 
     node: Surveyed
     ports: tuple[RdmaPort, ...]
     reason: str
     fails: bool
-    told_by: str = ""
+    finding_slug: str = ""
 
 
 @check("NC305", "rdma-ignored", "NCCL uses the available RDMA devices", needs=("rdma",))
@@ -130,7 +130,7 @@ def _findings(ignored: Sequence[_Ignored], using: Sequence[str]) -> Iterator[Fin
             cost = (
                 f"it uses sockets where {named(using)} {'uses' if len(using) == 1 else 'use'} another network"
             )
-        see = f" (see {first.told_by})" if first.told_by else ""
+        see = f" (see {first.finding_slug})" if first.finding_slug else ""
         yield Finding(
             severity,
             f"NCCL ignores the RDMA ports {listed(names)} of {named(hosts)}: {reason}{see}: {cost}",
@@ -156,7 +156,7 @@ def _findings(ignored: Sequence[_Ignored], using: Sequence[str]) -> Iterator[Fin
 
 
 def _severity(ignored: _Ignored, using: Sequence[str]) -> Severity:
-    if ignored.told_by:
+    if ignored.finding_slug:
         return "info"
     if using or ignored.fails:
         return "error"
@@ -165,8 +165,8 @@ def _severity(ignored: _Ignored, using: Sequence[str]) -> Severity:
 
 def _fix(ignored: _Ignored) -> Fix:
     environment, look = ignored.node.environment, "ncclcheck predict"
-    if ignored.told_by:
-        return Fix(f"see the finding {ignored.told_by}", (f"ncclcheck checks {ignored.told_by}",))
+    if ignored.finding_slug:
+        return Fix(f"see the finding {ignored.finding_slug}", (f"ncclcheck checks {ignored.finding_slug}",))
     if ignored.node.is_switched_off:
         names = [name for name in ("NCCL_IB_DISABLE", "NCCL_NET") if environment.get(name)]
         return Fix(

@@ -67,7 +67,7 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
         yield NotApplicable("NCCL is told not to use RDMA")
     having = [node for node in nodes if node.rdma.ports]
     for surveyed_node in having:
-        yield from _untold(surveyed_node)
+        yield from _unknown(surveyed_node)
     yield from _without_any(
         [surveyed_node for surveyed_node in having if surveyed_node.rdma.device_files == ()]
     )
@@ -81,7 +81,7 @@ def rdma_no_device_files(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _untold(node: Surveyed) -> Iterator[NotKnown]:
+def _unknown(node: Surveyed) -> Iterator[NotKnown]:
     rdma = node.rdma
     if isinstance(rdma.device_files, Missing):
         yield NotKnown(f"{_FOLDER}: {rdma.device_files}", (node.host,))
@@ -123,7 +123,7 @@ def _without_some(nodes: list[Surveyed], snapshot: Snapshot) -> Iterator[Finding
     """Devices without their file, and files that may not be opened.
 
     A container that is given some of the host's devices has the others in /sys too, so what is missing in the same
-    way on every node is a choice, and only told.
+    way on every node is a choice, and only reported.
     """
     absent: dict[tuple[str, ...], list[str]] = {}
     closed: dict[tuple[str, ...], list[str]] = {}

@@ -124,12 +124,12 @@ def _elsewhere(like: Sequence[tuple[str, RdmaPort]], host: str, port: RdmaPort) 
 
 
 def _may_be_alike(port: RdmaPort, rdma_port: RdmaPort) -> bool:
-    told = (
+    pairs = (
         (port.board_id, rdma_port.board_id),
         (port.hca_type, rdma_port.hca_type),
         (port.link_layer, rdma_port.link_layer),
     )
-    return all(left == right for left, right in told if isinstance(left, str) and isinstance(right, str))
+    return all(left == right for left, right in pairs if isinstance(left, str) and isinstance(right, str))
 
 
 def _judged(node: Surveyed, port: RdmaPort, others: Mapping[str, str]) -> _Down:
@@ -154,7 +154,7 @@ def _is_named(node: Surveyed, port: RdmaPort) -> bool:
 
 
 def _findings(downs: Sequence[_Down]) -> Iterator[Finding]:
-    """One finding per reason and set of ports, so that what is the same on many hosts is told once."""
+    """One finding per reason and set of ports, so that what is the same on many hosts is reported once."""
     groups: dict[tuple[_Why, str], list[_Down]] = {}
     for down in downs:
         groups.setdefault((down.why, _state(down.place.port)), []).append(down)

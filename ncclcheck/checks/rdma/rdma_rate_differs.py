@@ -76,7 +76,7 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
         if stateless:
             yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
     odd = [port for host, members in ports.items() for port in _within(host, members)]
-    yield from _told(odd)
+    yield from _findings(odd)
     yield from _between(ports, {(port.place.host, port.place.name) for port in odd})
     yield from not_surveyed(snapshot)
     yield from not_reported(snapshot)
@@ -124,7 +124,7 @@ def _within(host: str, ports: Sequence[RdmaPort]) -> Iterator[_Odd]:
                 )
 
 
-def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
+def _findings(odd: Iterable[_Odd]) -> Iterator[Finding]:
     """One finding per port and rate, however many hosts have it."""
     groups: dict[tuple[str, float, tuple[float, ...]], list[_Odd]] = {}
     for port in odd:
@@ -132,22 +132,22 @@ def _told(odd: Iterable[_Odd]) -> Iterator[Finding]:
     for (name, rate, usual), group in groups.items():
         hosts = tuple(port.place.host for port in group)
         tie = " (no majority)" if len(group[0].siblings) < 2 else ""  # noqa: PLR2004 - one port against one
-        wanted = " and ".join(_gbit(usual_rate) for usual_rate in usual)
+        usual_text = " and ".join(_gbit(usual_rate) for usual_rate in usual)
         yield Finding(
             "warning",
             f"{name} on {named(hosts)} runs at {_gbit(rate)} ({_lanes(group[0].place.port)}) where "
             f"{listed(group[0].siblings)}, {verb(group[0].siblings, 'a card', 'cards')} of the same model, "
-            f"{verb(group[0].siblings, 'runs', 'run')} at {wanted}{tie}: {_COST}",
+            f"{verb(group[0].siblings, 'runs', 'run')} at {usual_text}{tie}: {_COST}",
             hosts,
             pieces(
-                (port.place, _observed(port.place.port), wanted, file_of(port.place.port, "rate"))
+                (port.place, _observed(port.place.port), usual_text, file_of(port.place.port, "rate"))
                 for port in group
             ),
             (_fix(group[0].place.port),),
         )
 
 
-def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]) -> Iterator[Finding]:
+def _between(ports: Mapping[str, Sequence[RdmaPort]], reported: set[tuple[str, str]]) -> Iterator[Finding]:
     """The same port on different nodes; ports with the same answer together."""
     values: dict[str, list[tuple[str, float]]] = {}
     first: dict[str, RdmaPort] = {}
@@ -155,7 +155,7 @@ def _between(ports: Mapping[str, Sequence[RdmaPort]], told: set[tuple[str, str]]
         for port in members:
             rate = _rate(port)
             name = hca.name_of(port)
-            if rate is not None and (host, name) not in told:
+            if rate is not None and (host, name) not in reported:
                 values.setdefault(f"{name}/{port.link_layer}", []).append((host, rate))
                 first.setdefault(f"{name}/{port.link_layer}", port)
     if values and all(len(value) == 1 for value in values.values()):

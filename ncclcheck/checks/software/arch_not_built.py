@@ -145,12 +145,14 @@ def _expected(snapshot: Snapshot) -> Iterator[_Pair | NotKnown]:
     """The compute capabilities that a policy expects of each node's GPUs, with the place that says so."""
     for node in snapshot.nodes if snapshot.of == "nodes" else ():
         demands, _ = demands_on(node, snapshot.expected)
-        wanted = [demand for demand in demands if demand.key == _EXPECTED and isinstance(demand.wanted, Text)]
+        expectations = [
+            demand for demand in demands if demand.key == _EXPECTED and isinstance(demand.wanted, Text)
+        ]
         built = _built(node)
-        if wanted and isinstance(built, Missing):
+        if expectations and isinstance(built, Missing):
             yield NotKnown(f"architectures of torch: {built}", (node.host,))
             continue
-        for expectation in wanted:
+        for expectation in expectations:
             for capability in expectation.wanted.any_of if isinstance(expectation.wanted, Text) else ():
                 text = f"GPUs of {capability} are expected ({expectation.source})"
                 yield _Pair(node, text, capability, () if isinstance(built, Missing) else built)

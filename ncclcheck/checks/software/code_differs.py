@@ -22,7 +22,7 @@ _ABSENT = "absent"
 _Places = dict[str, CodePath]  # host -> what is there
 
 
-@check("NC503", "code-differs", "All nodes run the same code", needs=("code",), nodes=2, met=True)
+@check("NC503", "code-differs", "All nodes run the same code", needs=("code",), nodes=2, joined=True)
 def code_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """Every `--code` path has the same content on every node, and the same Python packages are installed.
 
@@ -67,9 +67,14 @@ def _path(path: str, places: _Places, differences: Sequence[CodeDifference]) -> 
         pieces = evidence(contents, f"content of {path}", "SHA-256 of its files") + _git_evidence(
             path, places
         )
-        told = [difference for difference in differences if difference.path == path]
-        files = "".join(f"; {difference_text(difference)}" for difference in told) + _unlisted(contents, told)
-        pieces = (*(piece for difference in told for piece in file_evidence(difference)), *pieces)
+        listed_differences = [difference for difference in differences if difference.path == path]
+        files = "".join(f"; {difference_text(difference)}" for difference in listed_differences) + _unlisted(
+            contents, listed_differences
+        )
+        pieces = (
+            *(piece for difference in listed_differences for piece in file_evidence(difference)),
+            *pieces,
+        )
         fix = _fix(contents, places, path)
         yield _finding("error", f"{path} differs: {sentence(contents)}{files}", hosts, pieces, fix)
         return
@@ -109,9 +114,11 @@ def _git_evidence(path: str, places: _Places) -> tuple[Evidence, ...]:
     return evidence(states, f"git state of {path}", "git rev-parse HEAD, git status")
 
 
-def _unlisted(contents: HostComparison[str], told: Sequence[CodeDifference]) -> str:
-    """Say of whose files it is not known which differ: a list came too late, or there are too many contents."""
-    listed = {host for difference in told for host in (difference.host, difference.compared_with)}
+def _unlisted(contents: HostComparison[str], listed_differences: Sequence[CodeDifference]) -> str:
+    """Say of whose files it is not known which differ: a list was late, or there are too many contents."""
+    listed = {
+        host for difference in listed_differences for host in (difference.host, difference.compared_with)
+    }
     without = tuple(
         host
         for group in contents.odd

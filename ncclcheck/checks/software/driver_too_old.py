@@ -52,13 +52,13 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
     CUDA 12, from 580.65.06 CUDA 13.
     """
     judged = False
-    untold: dict[bool, list[NotKnown]] = {}  # by: it is known that there is none
+    unknown: dict[bool, list[NotKnown]] = {}  # by: it is known that there is none
     found: dict[tuple[str, str], list[str]] = {}
     for node, software in snapshot.known("software"):
         cuda, has_driver = software.torch_cuda, _has_driver(node)
         if isinstance(cuda, Missing):
             if has_driver or cuda.missing != "absent":
-                untold.setdefault(cuda.missing == "absent", []).append(
+                unknown.setdefault(cuda.missing == "absent", []).append(
                     NotKnown(f"CUDA of torch: {cuda}", (node.host,))
                 )
             continue
@@ -73,7 +73,7 @@ def driver_too_old(snapshot: Snapshot) -> Iterator[Answer]:
     for (cuda, driver), names in found.items():
         yield _finding(cuda, driver, tuple(names))
     # Where no torch has CUDA the question does not arise; where only some have none, it does.
-    yield from (*untold.get(False, ()), *(untold.get(True, ()) if judged else ()))
+    yield from (*unknown.get(False, ()), *(unknown.get(True, ()) if judged else ()))
     yield from not_reported(snapshot)
     if not judged:
         yield NotApplicable("no node has both an NVIDIA driver and a torch with CUDA")

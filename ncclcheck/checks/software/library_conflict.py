@@ -118,7 +118,7 @@ def _not_known(host: str, facts: NodeFacts, libraries: Sequence[NcclLibrary]) ->
 
 
 def _why_broken(library: NcclLibrary) -> str:
-    """What came of loading it, where that failed; "" where it did not, or where that is not known."""
+    """The error of loading it, where that failed; "" where it did not, or where that is not known."""
     if not isinstance(library.version, Missing) or library.version.missing not in _BROKEN:
         return ""
     return library.version.detail.removeprefix(f"{library.path}: ")
@@ -180,9 +180,9 @@ def _of_others(least: Severity, others: Sequence[NcclLibrary]) -> Severity:
 def _with(text: str, others: Sequence[NcclLibrary]) -> str:
     if not others:
         return text
-    ways = "; ".join(f"{library.origin} gives {library.version}" for library in others)
+    others_text = "; ".join(f"{library.origin} gives {library.version}" for library in others)
     return (
-        f"{text}, and another version is in the search path: {ways}. The environment decides "
+        f"{text}, and another version is in the search path: {others_text}. The environment decides "
         "which one a program loads"
     )
 

@@ -16,7 +16,12 @@ _NOT_THERE = "no NCCL"
 
 
 @check(
-    "NC502", "nccl-differs", "Every node loads the same NCCL version", needs=("software",), nodes=2, met=True
+    "NC502",
+    "nccl-differs",
+    "Every node loads the same NCCL version",
+    needs=("software",),
+    nodes=2,
+    joined=True,
 )
 def nccl_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """The NCCL library that torch would load answers with the same version on every node.

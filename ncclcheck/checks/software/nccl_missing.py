@@ -73,9 +73,9 @@ def _with_cuda(node: Node, compiled: object) -> Iterator[Answer]:
     if loaded is None:
         yield _finding(node.host, "torch finds no NCCL library", "none", str(compiled))
     elif isinstance(loaded.version, Missing) and loaded.version.missing in ("error", "unsupported"):
-        said = loaded.version.detail.removeprefix(f"{loaded.path}: ")
-        what = f"the NCCL that torch loads does not work: {loaded.path} {said}"
-        yield _finding(node.host, what, said, "a library that can be loaded and says its version")
+        error_text = loaded.version.detail.removeprefix(f"{loaded.path}: ")
+        what = f"the NCCL that torch loads does not work: {loaded.path} {error_text}"
+        yield _finding(node.host, what, error_text, "a library that can be loaded and says its version")
     elif isinstance(loaded.version, Missing):
         yield NotKnown(f"the version of {loaded.path}: {loaded.version}", (node.host,))
     elif not isinstance(compiled, str):

@@ -100,7 +100,7 @@ def _tried(
 
 
 def _state(files: Sequence[NetPlugin], version: str | None) -> tuple[str, str]:
-    """What came of the files of one plug-in, and what is wrong with it (nothing: it is used)."""
+    """The result of loading the files of one plug-in, and what is wrong with it (nothing: it is used)."""
     for file in files:
         if not isinstance(file.path, Missing):
             found = ", ".join(f"v{number}" for number in file.apis) or "no ncclNetPlugin symbol"

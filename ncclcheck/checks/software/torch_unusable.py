@@ -37,13 +37,13 @@ def torch_unusable(snapshot: Snapshot) -> Iterator[Answer]:
         for silent in snapshot.silent
         if not isinstance(silent.knock, Missing)
     }
-    for host, way in claims.items():
-        if not isinstance(way, Missing) and way.outcome in _WORDS:
-            severity, consequence = _WORDS[way.outcome]
+    for host, claim in claims.items():
+        if not isinstance(claim, Missing) and claim.outcome in _WORDS:
+            severity, consequence = _WORDS[claim.outcome]
             yield Finding(
                 severity,
-                f"torch cannot be used on {host}, {consequence}: {way.detail}",
+                f"torch cannot be used on {host}, {consequence}: {claim.detail}",
                 (host,),
-                (Evidence((host,), "import torch", way.detail, "is imported", "the attempt of this run"),),
+                (Evidence((host,), "import torch", claim.detail, "is imported", "the attempt of this run"),),
                 (Fix("repair the torch installation of this node", ('python -c "import torch"',)),),
             )

@@ -61,12 +61,12 @@ def _judge(node: Node, verbs: Verbs) -> Iterator[Answer]:
     if isinstance(verbs.abi, Missing):
         yield NotKnown(f"which providers {verbs.library} loads: {verbs.abi}", (node.host,))
         return
-    own = f"-rdmav{verbs.abi}.so"
-    fitting = [path for path in verbs.providers if path.endswith(own)]
+    suffix = f"-rdmav{verbs.abi}.so"
+    fitting = [path for path in verbs.providers if path.endswith(suffix)]
     if not fitting:
         others = ", ".join(path.rpartition("/")[2] for path in verbs.providers[:4]) or "none"
-        what = f"libibverbs{version} loads providers named *{own}, and there is none (there: {others})"
-        yield _finding(node.host, what, f"providers *{own}", others, verbs.library)
+        what = f"libibverbs{version} loads providers named *{suffix}, and there is none (there: {others})"
+        yield _finding(node.host, what, f"providers *{suffix}", others, verbs.library)
     elif isinstance(verbs.drivers, Missing):
         if verbs.drivers.missing != "absent":
             yield NotKnown(f"/etc/libibverbs.d: {verbs.drivers}", (node.host,))
@@ -80,8 +80,8 @@ def _judge(node: Node, verbs: Verbs) -> Iterator[Answer]:
         names = {match["name"] for path in fitting if (match := _NAME.search(path))}
         if not names.intersection(verbs.drivers):
             what = f"none of the providers of libibverbs{version} ({', '.join(sorted(names))}) is registered"
-            told = ", ".join(verbs.drivers) or "none"
-            yield _finding(node.host, what, "drivers", told, "/etc/libibverbs.d/*.driver")
+            drivers = ", ".join(verbs.drivers) or "none"
+            yield _finding(node.host, what, "drivers", drivers, "/etc/libibverbs.d/*.driver")
 
 
 def _finding(host: str, what: str, subject: str, observed: str, source: str) -> Finding:

@@ -18,7 +18,7 @@ NOT_THERE = "none"
 
 
 class Quantity(Struct, frozen=True):
-    """One version to compare: how to read it, where it came from, how bad a difference is."""
+    """One version to compare: how to read it, its source, how bad a difference is."""
 
     name: str
     read: Callable[[Software], Fact[str]]
@@ -52,7 +52,9 @@ _QUANTITIES = (
 )  # fmt: skip
 
 
-@check("NC501", "version-differs", "All nodes run the same versions", needs=("software",), nodes=2, met=True)
+@check(
+    "NC501", "version-differs", "All nodes run the same versions", needs=("software",), nodes=2, joined=True
+)
 def version_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """torch, its CUDA, the NVIDIA driver, Python and ncclcheck have the same version on every node.
 

@@ -19,37 +19,37 @@ _OF_MESH = ("mesh_order", "dims", "mix", "model")
 _OF_MODEL = ("batch", "sequence", "strategy")
 
 
-def given_mesh(given: Mapping[str, Any]) -> Mesh | None:
+def given_mesh(option_values: Mapping[str, Any]) -> Mesh | None:
     """Return the mesh of --mesh and --mesh-order; None where there is none. Raises UsageError."""
-    if given.get("mesh"):
-        return parse_mesh(given["mesh"], given.get("mesh_order"))
-    if given.get("mesh_order"):
+    if option_values.get("mesh"):
+        return parse_mesh(option_values["mesh"], option_values.get("mesh_order"))
+    if option_values.get("mesh_order"):
         raise UsageError("--mesh-order says in which order --mesh has its dimensions: add --mesh")
     return None
 
 
-def mesh_request(given: Mapping[str, Any], ops: Sequence[Op]) -> MeshRequest | None:
+def mesh_request(option_values: Mapping[str, Any], ops: Sequence[Op]) -> MeshRequest | None:
     """Return what is to be measured in groups; `ops` are those of --ops, none if it was not given."""
-    mesh = given_mesh(given)
-    _refuse_contradictions(given, mesh, ops)
+    mesh = given_mesh(option_values)
+    _refuse_contradictions(option_values, mesh, ops)
     if mesh is None:
         return None
-    wanted = tuple(dict.fromkeys(name for names in given.get("dims") or () for name in names))
+    dimensions = tuple(dict.fromkeys(name for names in option_values.get("dims") or () for name in names))
     known = [dimension.name for dimension in (*mesh.dimensions, *mesh.overlaid)]
-    for name in wanted:
+    for name in dimensions:
         if name not in known:
             raise UsageError(f"--dims {name!r}: --mesh has {', '.join(known)}")
-    return MeshRequest(mesh, wanted, tuple(ops), bool(given.get("mix")), _model(given))
+    return MeshRequest(mesh, dimensions, tuple(ops), bool(option_values.get("mix")), _model(option_values))
 
 
-def _refuse_contradictions(given: Mapping[str, Any], mesh: Mesh | None, ops: Sequence[Op]) -> None:
+def _refuse_contradictions(option_values: Mapping[str, Any], mesh: Mesh | None, ops: Sequence[Op]) -> None:
     if mesh is None:
         for name in _OF_MESH:
-            if given.get(name):
+            if option_values.get(name):
                 raise UsageError(f"--{name} is for the groups of --mesh: add --mesh pp=2,dp=4,tp=8")
-    if not given.get("model"):
+    if not option_values.get("model"):
         for name in _OF_MODEL:
-            if given.get(name) is not None:
+            if option_values.get(name) is not None:
                 raise UsageError(
                     f"--{name} says how the model is trained: add --mesh and --model config.json"
                 )
@@ -57,8 +57,8 @@ def _refuse_contradictions(given: Mapping[str, Any], mesh: Mesh | None, ops: Seq
         raise UsageError("--ops and --model both say what the groups of --mesh exchange: give one of them")
 
 
-def _model(given: Mapping[str, Any]) -> ModelRequest | None:
-    file = given.get("model")
+def _model(option_values: Mapping[str, Any]) -> ModelRequest | None:
+    file = option_values.get("model")
     if not file:
         return None
     try:
@@ -72,7 +72,7 @@ def _model(given: Mapping[str, Any]) -> ModelRequest | None:
     usual = ModelRequest(model_shape(config, file))
     return ModelRequest(
         usual.shape,
-        given.get("batch") or usual.batch,
-        given.get("sequence") or usual.sequence,
-        given.get("strategy") or usual.strategy,
+        option_values.get("batch") or usual.batch,
+        option_values.get("sequence") or usual.sequence,
+        option_values.get("strategy") or usual.strategy,
     )

@@ -23,7 +23,7 @@ NOT_GIVEN = Missing("absent", "no topology of the site was given or found")
 
 def site_topology(
     command: str,
-    given: Mapping[str, Any],
+    option_values: Mapping[str, Any],
     environ: Mapping[str, str],
     flags: LaunchFlags | None = None,
 ) -> Fact[SiteTopology]:
@@ -34,17 +34,17 @@ def site_topology(
     """
     if command != "matrix" or (flags is not None and detect(environ, flags).node_rank > 0):
         return NOT_GIVEN
-    file = given.get("topology")
+    file = option_values.get("topology")
     if file:
         from ncclcheck.measure.matrix.topology_file import (
             parse_topology,
         )  # PyYAML, which no other command needs
 
         return parse_topology(read_text(file, _OPTION), f"{_OPTION} {file}")
-    if given.get("from_"):
+    if option_values.get("from_"):
         return NOT_GIVEN
-    own = environ.get("SLURM_CONF")
-    found = within(USER_FILE_S, _find, ([str(Path(own).parent)] if own else []) + list(FOLDERS))
+    slurm_conf = environ.get("SLURM_CONF")
+    found = within(USER_FILE_S, _find, ([str(Path(slurm_conf).parent)] if slurm_conf else []) + list(FOLDERS))
     if isinstance(found, Missing):
         return Missing(found.missing, f"a topology file in {' or '.join(FOLDERS)}: {found.detail}")
     return _read_found(found) if found else NOT_GIVEN

@@ -9,32 +9,34 @@ from typing import Any
 
 from ncclcheck import timeouts
 from ncclcheck.cli.benchmarks.ops import given_ops
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS, LEAST_DUTY, shortest_s
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, LEAST_DUTY, shortest_s
 from ncclcheck.model.benchmarks.soak import LEAST_DROP, MOST_DROP, SoakRequest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.units import parse_part, parse_sizes, parse_time_s, time_words
 
 
-def soak_request(given: Mapping[str, Any]) -> SoakRequest:
+def soak_request(option_values: Mapping[str, Any]) -> SoakRequest:
     """Return what to soak. Raises UsageError."""
-    if given.get("state") and given.get("resume"):
+    if option_values.get("state") and option_values.get("resume"):
         raise UsageError("--state begins a series and --resume continues one: give one of them")
-    resumes = bool(given.get("resume"))
-    own = f"ncclcheck-soak-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    resumes = bool(option_values.get("resume"))
+    usual_folder = f"ncclcheck-soak-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
     usual = SoakRequest()
     request = SoakRequest(
         duration_s=_seconds(
-            given, "duration", usual.duration_s, (timeouts.SOAK_LEAST_S, timeouts.SOAK_LONGEST_S)
+            option_values, "duration", usual.duration_s, (timeouts.SOAK_LEAST_S, timeouts.SOAK_LONGEST_S)
         )
         or usual.duration_s,
-        every_s=_seconds(given, "every", None, (timeouts.SOAK_LEAST_BLOCK_S, timeouts.SOAK_LONGEST_BLOCK_S)),
-        drop=_part(given, "drop", (LEAST_DROP, MOST_DROP)),
-        duty=_part(given, "duty", (LEAST_DUTY, 1.0)),
-        ops=given_ops(given),
-        size_bytes=_size(given),
-        folder=given.get("resume") or given.get("state") or own,
+        every_s=_seconds(
+            option_values, "every", None, (timeouts.SOAK_LEAST_BLOCK_S, timeouts.SOAK_LONGEST_BLOCK_S)
+        ),
+        drop=_part(option_values, "drop", (LEAST_DROP, MOST_DROP)),
+        duty=_part(option_values, "duty", (LEAST_DUTY, 1.0)),
+        ops=given_ops(option_values),
+        size_bytes=_size(option_values),
+        folder=option_values.get("resume") or option_values.get("state") or usual_folder,
         resumes=resumes,
-        until_finding=bool(given.get("until_finding")),
+        until_finding=bool(option_values.get("until_finding")),
     )
     _refuse_too_short(request)
     return request
@@ -69,9 +71,9 @@ def _rounded_up(seconds: float) -> str:
 
 
 def _seconds(
-    given: Mapping[str, Any], option: str, usual: float | None, bounds: tuple[float, float]
+    option_values: Mapping[str, Any], option: str, usual: float | None, bounds: tuple[float, float]
 ) -> float | None:
-    text = given.get(option)
+    text = option_values.get(option)
     if text is None:
         return usual
     try:
@@ -80,8 +82,8 @@ def _seconds(
         raise UsageError(f"--{option} {error}") from error
 
 
-def _part(given: Mapping[str, Any], option: str, bounds: tuple[float, float]) -> float | None:
-    text = given.get(option)
+def _part(option_values: Mapping[str, Any], option: str, bounds: tuple[float, float]) -> float | None:
+    text = option_values.get(option)
     if text is None:
         return None
     try:
@@ -90,10 +92,10 @@ def _part(given: Mapping[str, Any], option: str, bounds: tuple[float, float]) ->
         raise UsageError(f"--{option} {error}") from error
 
 
-def _size(given: Mapping[str, Any]) -> int | None:
-    if given.get("size") is None:
+def _size(option_values: Mapping[str, Any]) -> int | None:
+    if option_values.get("size") is None:
         return None
-    sizes = parse_sizes(given["size"], option="--size")
+    sizes = parse_sizes(option_values["size"], option="--size")
     if len(sizes) != 1:
-        raise UsageError(f"--size {given['size']!r}: a soak measures one size, for example 64M")
+        raise UsageError(f"--size {option_values['size']!r}: a soak measures one size, for example 64M")
     return sizes[0]

@@ -23,23 +23,25 @@ _WITHOUT = ("isolate", "mesh", "cuda_graph")
 _NEXT = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_]*=)", re.ASCII)
 
 
-def try_request(given: Mapping[str, Any]) -> TryRequest | None:
+def try_request(option_values: Mapping[str, Any]) -> TryRequest | None:
     """Return the arms, in the order given; None where nothing is to be tried. Raises UsageError."""
-    arms = list(_arms(given))
+    arms = list(_arms(option_values))
     if not arms:
         for name in _OF_TRY:
-            if "try_" in given and given.get(name) is not None:  # isolate has a seed of its own
+            if (
+                "try_" in option_values and option_values.get(name) is not None
+            ):  # isolate has a seed of its own
                 raise UsageError(f"--{name} is for --try: add --try NAME=VALUE")
         return None
     for name in _WITHOUT:
-        if given.get(name):
+        if option_values.get(name):
             raise UsageError(f"--{name.replace('_', '-')} and --try exclude each other: give one of them")
-    for arm in arms if given.get("backend") in ("gloo", "nccl") else ():
-        if why := unread(arm, given["backend"]):
+    for arm in arms if option_values.get("backend") in ("gloo", "nccl") else ():
+        if why := unread(arm, option_values["backend"]):
             raise UsageError(f"--try: {why}: leave it out")
-    seed = given.get("seed")
+    seed = option_values.get("seed")
     return TryRequest(
-        tuple(arms), _gain(given.get("gain")), secrets.randbelow(1 << 31) if seed is None else seed
+        tuple(arms), _gain(option_values.get("gain")), secrets.randbelow(1 << 31) if seed is None else seed
     )
 
 
@@ -48,20 +50,20 @@ def refuse_against_policy(tries: TryRequest | None, policy: Policy) -> None:
     settings = [] if tries is None else [setting for arm in tries.arms for setting in arm.items()]
     for expectation in policy.expected.expectations:
         for name, value in settings:
-            wanted = expectation.wanted
+            expected = expectation.wanted
             is_allowed = (
-                value in wanted.any_of if isinstance(wanted, Text) else wanted != Presence(is_set=False)
+                value in expected.any_of if isinstance(expected, Text) else expected != Presence(is_set=False)
             )
             if expectation.key == f"environment.{name}" and not is_allowed:
                 raise UsageError(
-                    f"--try {name}={value}: {expectation.source} wants it {wanted}: it could not be kept"
+                    f"--try {name}={value}: {expectation.source} wants it {expected}: it could not be kept"
                 )
 
 
-def _arms(given: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    words = [("--try", text) for text in given.get("try_") or ()]
-    if given.get("try_file"):
-        file = given["try_file"]
+def _arms(option_values: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    words = [("--try", text) for text in option_values.get("try_") or ()]
+    if option_values.get("try_file"):
+        file = option_values["try_file"]
         lines = enumerate((line.strip() for line in read_text(file, "--try-file").splitlines()), 1)
         settings = [(number, line) for number, line in lines if line and not line.startswith("#")]
         if not settings:

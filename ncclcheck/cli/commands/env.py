@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     help="sh: export lines; docker: an env file; slurm: lines for a batch script; k8s: an env list.  [sh]",
 )
 @click.pass_context
-def env(context: click.Context, /, **given: Any) -> None:
+def env(context: click.Context, /, **option_values: Any) -> None:
     """Print the advised environment as lines for a shell.
 
     In the shell that starts the job: eval "$(ncclcheck env)". Runs a preflight first, or with --from reads a report, a
@@ -35,9 +35,9 @@ def env(context: click.Context, /, **given: Any) -> None:
     from ncclcheck.advice.environment_block import render
     from ncclcheck.cli.screen import write_error, write_out
 
-    report = _report(given)
+    report = _report(option_values)
     advice, refused = only_allowed(report.advice)
-    write_out(render(advice, given["format_"]))
+    write_out(render(advice, option_values["format_"]))
     for reason in refused:
         write_error(f"left out of the advice: {reason}")
     verdict = report.verdict
@@ -47,16 +47,16 @@ def env(context: click.Context, /, **given: Any) -> None:
     context.exit(0 if verdict.exit_code in JUDGED else verdict.exit_code)
 
 
-def _report(given: Mapping[str, Any]) -> Report:
+def _report(option_values: Mapping[str, Any]) -> Report:
     from ncclcheck.cli.commands.session import ended_run
     from ncclcheck.cli.documents import load
     from ncclcheck.cli.request import run_options
     from ncclcheck.model.report import Report
 
-    if given.get("from_"):
-        document = load(given["from_"], "--from")
+    if option_values.get("from_"):
+        document = load(option_values["from_"], "--from")
         if isinstance(document, Report):
             return document
-    ended = ended_run(run_options("preflight", given), given)
+    ended = ended_run(run_options("preflight", option_values), option_values)
     ended.release()
     return ended.report

@@ -22,7 +22,9 @@ from ncclcheck.model.exit_code import USAGE
 @options.outputs
 @options.verbosity
 @click.pass_context
-def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None, **given: Any) -> None:
+def explain(
+    context: click.Context, /, *, logs: tuple[str, ...], ras: str | None, **option_values: Any
+) -> None:
     """Name the cause of a failed job from its logs.
 
     LOG is a file (also compressed with gzip), a folder, or - for standard input. Give the logs of all ranks at once. A
@@ -42,11 +44,11 @@ def explain(context: click.Context, /, *, logs: tuple[str, ...], ras: str | None
         raise UsageError("explain: --ras asks a running job: give it without files")
     if not logs and ras is None:
         raise UsageError("explain: which logs? give files or folders, or - for standard input")
-    refuse_bad_outputs(given)
+    refuse_bad_outputs(option_values)
     for log in logs:
         refuse_hung(log, "explain")
-    say = (lambda _: None) if given["quiet"] else write_error
+    say = (lambda _: None) if option_values["quiet"] else write_error
     report = explain_files(logs, say) if ras is None else explain_ras(ras)
-    unwritten = write_files(report, None, given)
-    all_written = show(report, given, unwritten) and not unwritten
+    unwritten = write_files(report, None, option_values)
+    all_written = show(report, option_values, unwritten) and not unwritten
     context.exit(report.verdict.exit_code if all_written else report.verdict.exit_code or USAGE)

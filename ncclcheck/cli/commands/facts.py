@@ -67,10 +67,10 @@ def facts(
         return
     from ncclcheck.model.errors import UsageError
 
-    for option, given in (("--code", code), ("--data", data), ("--shared-dir", shared_dir)):
-        if root is not None and given:
+    for option, paths in (("--code", code), ("--data", data), ("--shared-dir", shared_dir)):
+        if root is not None and paths:
             raise UsageError(
-                f"{option}: {given[0]} is on this machine, of which --root reads nothing: give one of them"
+                f"{option}: {paths[0]} is on this machine, of which --root reads nothing: give one of them"
             )
     from ncclcheck.cli.files import refuse_hung
     from ncclcheck.cli.screen import write_out

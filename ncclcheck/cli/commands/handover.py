@@ -29,16 +29,16 @@ def inherited() -> Inherited:
     return Inherited(_descriptors(), resource.getrlimit(resource.RLIMIT_NOFILE), _ignored_by_shell())
 
 
-def hand_over(given: Inherited) -> None:
+def hand_over(inherited: Inherited) -> None:
     """Make this process what it was when it started: the next thing is exec."""
     _reap()
-    for descriptor in _descriptors() - given.descriptors:
+    for descriptor in _descriptors() - inherited.descriptors:
         with suppress(OSError):
             os.set_inheritable(descriptor, False)
     for number in _IGNORED_BY_PYTHON:
-        signal.signal(number, signal.SIG_IGN if number in given.ignored else signal.SIG_DFL)
+        signal.signal(number, signal.SIG_IGN if number in inherited.ignored else signal.SIG_DFL)
     with suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, given.open_files)
+        resource.setrlimit(resource.RLIMIT_NOFILE, inherited.open_files)
 
 
 def _descriptors() -> frozenset[int]:
@@ -49,7 +49,7 @@ def _descriptors() -> frozenset[int]:
 
 
 def _ignored_by_shell() -> frozenset[int]:
-    """Return the signals that were ignored before Python did, which only a shell as the parent tells for certain."""
+    """Return the signals that were ignored before Python did, which is only certain if a shell is the parent."""
     with suppress(OSError, ValueError, IndexError):
         parent = Path(f"/proc/{os.getppid()}")
         if Path(os.readlink(parent / "exe")).name not in _SHELLS:  # noqa: PTH115 (its text, not its target)

@@ -15,7 +15,7 @@ from ncclcheck.cli.benchmarks import measuring_options
 @options.preflight_options("isolate")
 @options.report_options
 @click.pass_context
-def isolate(context: click.Context, /, **given: Any) -> None:
+def isolate(context: click.Context, /, **option_values: Any) -> None:
     """Which of these nodes or links is slow, hangs or fails?
 
     Start it like preflight, on the nodes of a job that was slow or hung. Pairs of nodes measure both directions at the
@@ -25,4 +25,4 @@ def isolate(context: click.Context, /, **given: Any) -> None:
     """
     from ncclcheck.cli.commands.session import perform
 
-    context.exit(perform("isolate", given))
+    context.exit(perform("isolate", option_values))

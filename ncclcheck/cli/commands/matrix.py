@@ -15,7 +15,7 @@ from ncclcheck.cli.benchmarks import measuring_options
 @options.preflight_options("matrix")
 @options.matrix_report_options
 @click.pass_context
-def matrix(context: click.Context, /, **given: Any) -> None:
+def matrix(context: click.Context, /, **option_values: Any) -> None:
     """How fast is the network between these nodes?
 
     Start it like preflight. Up to 64 nodes measure every pair once, in rounds of pairs that all measure at the same
@@ -25,4 +25,4 @@ def matrix(context: click.Context, /, **given: Any) -> None:
     """
     from ncclcheck.cli.commands.session import perform
 
-    context.exit(perform("matrix", given))
+    context.exit(perform("matrix", option_values))

@@ -35,8 +35,8 @@ class TimerCommand(click.Command):
         except (click.ClickException, NcclcheckError) as error:
             if protocol is None:
                 raise
-            told = one_sentence(error) if isinstance(error, click.ClickException) else str(error)
-            raise click.exceptions.Exit(_say_unknown(protocol, told)) from error
+            reason = one_sentence(error) if isinstance(error, click.ClickException) else str(error)
+            raise click.exceptions.Exit(_say_unknown(protocol, reason)) from error
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; with a protocol every error is its unknown."""
@@ -54,8 +54,8 @@ class TimerCommand(click.Command):
         except Exception as error:  # a bug of ours says nothing about the node
             from ncclcheck.cli.crash import describe, save_traceback
 
-            told = f"a bug in ncclcheck: {describe(error, save_traceback(error))}"
-            raise click.exceptions.Exit(_say_unknown(protocol, told)) from error
+            reason = f"a bug in ncclcheck: {describe(error, save_traceback(error))}"
+            raise click.exceptions.Exit(_say_unknown(protocol, reason)) from error
 
 
 def _protocol_in(arguments: Sequence[str]) -> Protocol | None:
@@ -69,8 +69,8 @@ def _protocol_in(arguments: Sequence[str]) -> Protocol | None:
     return _protocol({"format_": (found or "").strip().lower()})
 
 
-def _protocol(given: Mapping[str, Any]) -> Protocol | None:
-    format_ = given.get("format_")
+def _protocol(option_values: Mapping[str, Any]) -> Protocol | None:
+    format_ = option_values.get("format_")
     return format_ if format_ in PROTOCOLS else None
 
 
@@ -89,7 +89,7 @@ def _say_unknown(protocol: Protocol, why: str) -> int:
 @options.node_options
 @options.node_report_options
 @click.pass_context
-def node(context: click.Context, /, **given: Any) -> None:
+def node(context: click.Context, /, **option_values: Any) -> None:
     """Is this node fit, as far as it can tell on its own?
 
     For health checks and timers. Contacts no other node and ignores the launcher: runs every check that needs no peer,
@@ -101,10 +101,10 @@ def node(context: click.Context, /, **given: Any) -> None:
     --slurm-health is for Slurm's HealthCheckProgram. It is the only option of ncclcheck that changes anything: it runs
     'scontrol update' for this node. It never touches a node that somebody else drained.
     """
-    context.exit(examine(given))
+    context.exit(examine(option_values))
 
 
-def examine(given: Mapping[str, Any]) -> int:
+def examine(option_values: Mapping[str, Any]) -> int:
     """Check this node, write and print the report, and return the exit code in the protocol that was asked for."""
     from ncclcheck.cli.commands.session import deliver, ended_run
     from ncclcheck.cli.outputs import refuse_bad_outputs
@@ -113,32 +113,32 @@ def examine(given: Mapping[str, Any]) -> int:
     from ncclcheck.cli.slurm_health.act import act, health_request
     from ncclcheck.facts.network.names import host_name
 
-    refuse_bad_outputs(given)
-    health = health_request(given, os.environ, host_name())
-    run = run_options("node", given)
+    refuse_bad_outputs(option_values)
+    health = health_request(option_values, os.environ, host_name())
+    run = run_options("node", option_values)
     limit_s = run.timeout_s
     if health is not None:
         run = replace(run, timeout_s=max(run.timeout_s - SLURM_HEALTH_S, run.timeout_s / 2))
-    watchdog = threading.Timer(limit_s, _give_up, (_protocol(given), limit_s))
+    watchdog = threading.Timer(limit_s, _give_up, (_protocol(option_values), limit_s))
     watchdog.daemon = True
     watchdog.start()
     try:
-        ended = ended_run(run, given)
-        all_written = deliver(ended, given)
+        ended = ended_run(run, option_values)
+        all_written = deliver(ended, option_values)
         has_acted = health is None or act(ended.report, health, write_error)
     finally:
         watchdog.cancel()
-    return exit_code(ended, given, all_written=all_written, has_acted=has_acted)
+    return exit_code(ended, option_values, all_written=all_written, has_acted=has_acted)
 
 
 def exit_code(
-    ended: RunResult, given: Mapping[str, Any], *, all_written: bool, has_acted: bool = True
+    ended: RunResult, option_values: Mapping[str, Any], *, all_written: bool, has_acted: bool = True
 ) -> int:
     """Return the exit code. A good node whose file or state in Slurm could not be written is none."""
     from ncclcheck.report.fleet.status_line import UNKNOWN as UNKNOWN_CODES
     from ncclcheck.report.fleet.status_line import status_code
 
-    protocol = _protocol(given)
+    protocol = _protocol(option_values)
     unwritten = USAGE if protocol is None else UNKNOWN_CODES[protocol]
     code = ended.report.verdict.exit_code if protocol is None else status_code(ended.report, protocol)
     if not has_acted:

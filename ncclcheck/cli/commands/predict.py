@@ -61,10 +61,10 @@ def predict(
     context.exit(0 if len(known) == len(found) else UNKNOWN)
 
 
-def _refuse_unknown_versions(given: Sequence[str]) -> None:
+def _refuse_unknown_versions(versions_asked: Sequence[str]) -> None:
     from ncclcheck.nccl import versions
 
-    for version in given:
+    for version in versions_asked:
         try:
             versions.parse(version)
         except UsageError as error:

@@ -19,9 +19,9 @@ from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_error
 from ncclcheck.facts.bounded_call import within
 from ncclcheck.launch.flags import LaunchFlags
-from ncclcheck.launch.line.command import read_command
+from ncclcheck.launch.line.command_line import read_command
 from ncclcheck.launch.line.env_line import applied
-from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
+from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotGivenError, Script
 from ncclcheck.launch.line.parallel_sizes import parallel_sizes
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
@@ -71,7 +71,7 @@ def read_prefixed(
         del environ["LC_CTYPE"]  # Python's own, for a C locale (PEP 538)
     try:
         line = read_command(words, environ, _read)
-    except PlaceNotToldError:
+    except PlaceNotGivenError:
         if flags.nnodes is None or flags.node_rank is None:
             raise
         line = CommandLine()

@@ -44,7 +44,7 @@ def take_part() -> int:
     has_terminal = os.isatty(reader)
     if has_terminal:
         tty.setraw(reader)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of standard input tells the same
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end of standard input has the same meaning
     greeting = encode(RemoteGreeting(ncclcheck.__version__, SCHEMA))
     write_all(writer, b"\n" + GREETING.encode() + greeting + b"\n")
     pipe = Pipe(reader, writer, lambda: None if over.is_set() else _end())

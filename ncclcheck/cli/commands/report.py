@@ -27,9 +27,9 @@ class _WithWords(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Return the context of the command that the first argument names."""
-        for own in (compare, merge):
-            if args[:1] == [own.name]:
-                return own.make_context(f"{info_name} {own.name}", args[1:], parent, **extra)
+        for subcommand in (compare, merge):
+            if args[:1] == [subcommand.name]:
+                return subcommand.make_context(f"{info_name} {subcommand.name}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 
@@ -81,7 +81,7 @@ def compare(
 @options.outputs
 @options.verbosity
 @click.pass_context
-def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) -> None:
+def merge(context: click.Context, /, *, files: tuple[str, ...], **option_values: Any) -> None:
     """Merge the reports of single nodes into one report of the fleet.
 
     Keeps the findings of all files, and runs the checks that compare nodes over all of them, as in a single run. A
@@ -96,7 +96,7 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
         raise UsageError(
             "report merge: which FILES? give the reports of the nodes, as --output FILE.json wrote them"
         )
-    refuse_bad_outputs(given)
+    refuse_bad_outputs(option_values)
     reports, unread, reader = [], [], SharedReader()
     known: dict[CheckEntry, CheckEntry] = {}  # equal ones are one object: nodes of a fleet are much alike
     for file in files:
@@ -109,8 +109,8 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
     if not reports:
         raise UsageError(f"report merge {unread[0].file}: {unread[0].why}")
     document = merged(reports, unread)
-    unwritten = write_files(document, None, given)
-    all_written = show(document, given, unwritten) and not unwritten
+    unwritten = write_files(document, None, option_values)
+    all_written = show(document, option_values, unwritten) and not unwritten
     context.exit(document.verdict.exit_code if all_written else document.verdict.exit_code or USAGE)
 
 
@@ -127,7 +127,7 @@ def merge(context: click.Context, /, *, files: tuple[str, ...], **given: Any) ->
 @options.outputs_or_csv
 @options.verbosity
 @click.pass_context
-def report(context: click.Context, /, *, file: str | None, schema: bool, **given: Any) -> None:
+def report(context: click.Context, /, *, file: str | None, schema: bool, **option_values: Any) -> None:
     """Render a saved report, compare two, or merge many.
 
     FILE is a report in JSON, a run that --save wrote, or the folder of a soak, even while the soak is running; runs and
@@ -146,12 +146,12 @@ def report(context: click.Context, /, *, file: str | None, schema: bool, **given
     if file is None:
         raise UsageError("report: which FILE? give the report to render, as --output report.json wrote it")
     document = _report_in(file)
-    if why := lacks(document, given["format_"]):
-        raise UsageError(f"report {file} --format {given['format_']}: {why}")
+    if why := lacks(document, option_values["format_"]):
+        raise UsageError(f"report {file} --format {option_values['format_']}: {why}")
     was_tried = document.bench is not None and document.bench.trials is not None
-    refuse_bad_outputs(given, WITH_TABLES if document.matrix is not None or was_tried else SUFFIXES)
-    unwritten = write_files(document, None, given)
-    all_written = show(document, given, unwritten) and not unwritten
+    refuse_bad_outputs(option_values, WITH_TABLES if document.matrix is not None or was_tried else SUFFIXES)
+    unwritten = write_files(document, None, option_values)
+    all_written = show(document, option_values, unwritten) and not unwritten
     context.exit(0 if all_written else USAGE)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @measuring_options.mesh
 @click.option("--apply", is_flag=True, help="Add the advised settings to the environment of COMMAND.")
 @click.pass_context
-def preflight(context: click.Context, /, **given: Any) -> None:
+def preflight(context: click.Context, /, **option_values: Any) -> None:
     """Are these nodes and this network fit for the job?
 
     Start it on every node as the job is started (torchrun, srun, mpirun), or by hand with --nnodes, --node-rank and
@@ -40,7 +40,7 @@ def preflight(context: click.Context, /, **given: Any) -> None:
     run, deepspeed, python), checks the nodes, and runs COMMAND (exec) if all checks pass. Otherwise COMMAND is not
     started, and the exit code is that of preflight.
     """
-    context.exit(perform("preflight", given))
+    context.exit(perform("preflight", option_values))
 
 
 @click.command()
@@ -52,13 +52,13 @@ def preflight(context: click.Context, /, **given: Any) -> None:
 @options.preflight_options("bench")
 @options.bench_report_options
 @click.pass_context
-def bench(context: click.Context, /, **given: Any) -> None:
+def bench(context: click.Context, /, **option_values: Any) -> None:
     """How fast are collectives between these nodes, and who is slow?
 
     Sizes and bandwidths are defined as in nccl-tests. Without a launcher it uses every GPU of this node, or two gloo
     ranks if there is none.
     """
-    context.exit(perform("bench", given))
+    context.exit(perform("bench", option_values))
 
 
 @click.command()
@@ -66,28 +66,28 @@ def bench(context: click.Context, /, **given: Any) -> None:
 @options.preflight_options("run")
 @options.report_options
 @click.pass_context
-def run(context: click.Context, /, **given: Any) -> None:
+def run(context: click.Context, /, **option_values: Any) -> None:
     """Run preflight and bench, and report the settings to use."""
-    context.exit(perform("run", given))
+    context.exit(perform("run", option_values))
 
 
-def perform(command: Command, given: Mapping[str, Any]) -> int:
+def perform(command: Command, option_values: Mapping[str, Any]) -> int:
     """Run or replay, write and print the report, and return the exit code; or become COMMAND, if one was given."""
     from ncclcheck.cli.outputs import refuse_bad_outputs
     from ncclcheck.cli.request import run_options
     from ncclcheck.report.formats import SUFFIXES, WITH_TABLES
 
-    refuse_bad_outputs(given, WITH_TABLES if has_table(command, given) else SUFFIXES)
-    run = run_options(command, given)
+    refuse_bad_outputs(option_values, WITH_TABLES if has_table(command, option_values) else SUFFIXES)
+    run = run_options(command, option_values)
     os.environ.pop("NCCLCHECK_KEY", None)  # no process that is started from here on has it in its environment
-    prefixed = _prefixed(given, run)
+    prefixed = _prefixed(option_values, run)
     if prefixed is not None:
         from ncclcheck.cli.commands.prefix import before
 
-        run = before(run, prefixed, applies=bool(given.get("apply")))
-    ended = ended_run(run, given, prefixed.checked_environ if prefixed else os.environ)
+        run = before(run, prefixed, applies=bool(option_values.get("apply")))
+    ended = ended_run(run, option_values, prefixed.checked_environ if prefixed else os.environ)
     code = ended.report.verdict.exit_code
-    all_written = deliver(ended, given)
+    all_written = deliver(ended, option_values)
     if prefixed is not None and code == 0:  # also where a file could not be written: all nodes start, or none
         _start(prefixed, ended, applies=run.applies)
     return (
@@ -95,12 +95,12 @@ def perform(command: Command, given: Mapping[str, Any]) -> int:
     )  # CI that waits for the file must not take its absence for a pass
 
 
-def has_table(command: Command, given: Mapping[str, Any]) -> bool:
+def has_table(command: Command, option_values: Mapping[str, Any]) -> bool:
     """Return whether its report can be a table: the pairs of `matrix`, or the rows of --try for a tuner."""
-    return command == "matrix" or bool(given.get("try_") or given.get("try_file"))
+    return command == "matrix" or bool(option_values.get("try_") or option_values.get("try_file"))
 
 
-def deliver(ended: RunResult, given: Mapping[str, Any]) -> bool:
+def deliver(ended: RunResult, option_values: Mapping[str, Any]) -> bool:
     """Write and print the report, and release the other nodes; return whether everything got where it should."""
     from ncclcheck.cli.interrupts import uninterrupted
     from ncclcheck.cli.outputs import show, write_files
@@ -108,26 +108,26 @@ def deliver(ended: RunResult, given: Mapping[str, Any]) -> bool:
     from ncclcheck.timeouts import SHOWN_LONGEST_S, SHOWN_S
 
     with uninterrupted():
-        unwritten = write_files(ended.report, ended.saved, given) if ended.writes else ()
-    showing = start(show, ended.report, given, unwritten) if ended.prints else None
+        unwritten = write_files(ended.report, ended.saved, option_values) if ended.writes else ()
+    showing = start(show, ended.report, option_values, unwritten) if ended.prints else None
     if showing is not None:
         showing.result(SHOWN_S)
     ended.release()  # whether somebody reads here or not
     return not unwritten and (showing is None or showing.result(SHOWN_LONGEST_S) is True)
 
 
-def _prefixed(given: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
-    if not given.get("command"):
-        if given.get("apply"):
+def _prefixed(option_values: Mapping[str, Any], run: RunOptions) -> Prefixed | None:
+    if not option_values.get("command"):
+        if option_values.get("apply"):
             raise UsageError("--apply is for the command that follows '--', and there is none")
         return None
-    if given.get("from_"):
+    if option_values.get("from_"):
         raise UsageError(
             "--from replays a run that is over, so there is nothing to start after it: leave out '--'"
         )
     from ncclcheck.cli.commands.prefix import read_prefixed
 
-    return read_prefixed(given["command"], os.environ, run.flags)
+    return read_prefixed(option_values["command"], os.environ, run.flags)
 
 
 def _start(prefixed: Prefixed, ended: RunResult, *, applies: bool) -> NoReturn:
@@ -147,49 +147,49 @@ def _start(prefixed: Prefixed, ended: RunResult, *, applies: bool) -> NoReturn:
 
 
 def ended_run(
-    run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str] = os.environ
+    run: RunOptions, option_values: Mapping[str, Any], environ: Mapping[str, str] = os.environ
 ) -> RunResult:
     """Run the command, or with --from replay it. A bug in it still ends as a report, with exit code 70."""
     from ncclcheck.cli.documents import load_saved
 
     try:
-        if given.get("from_"):
-            return _replayed(run, load_saved(given["from_"], run.command), given)
-        return _live(run, given, environ)
+        if option_values.get("from_"):
+            return _replayed(run, load_saved(option_values["from_"], run.command), option_values)
+        return _live(run, option_values, environ)
     except UsageError:
         raise
     except Exception as error:  # whatever it is, the user gets a report, and CI a file
-        return _bug(error, run, given)
+        return _bug(error, run, option_values)
 
 
-def _live(run: RunOptions, given: Mapping[str, Any], environ: Mapping[str, str]) -> RunResult:
+def _live(run: RunOptions, option_values: Mapping[str, Any], environ: Mapping[str, str]) -> RunResult:
     from ncclcheck.cli.live import screen
     from ncclcheck.cli.screen import progress
     from ncclcheck.run.command import run_command
 
-    if given.get("image"):
-        from ncclcheck.cli.image import refuse_nodes, run_image
+    if option_values.get("image"):
+        from ncclcheck.cli.image_run import refuse_nodes, run_image
 
         refuse_nodes(run)
-        if given.get("nnodes") is not None:  # one in the policy is for the nodes that it is for too
+        if option_values.get("nnodes") is not None:  # one in the policy is for the nodes that it is for too
             raise UsageError("--image judges an image, which is no node: leave out --nnodes")
-        if given.get("command"):
+        if option_values.get("command"):
             raise UsageError("--image judges an image, which starts nothing: leave out '--' and what follows")
-        return run_image(run, os.environ, progress(quiet=bool(given.get("quiet"))))
+        return run_image(run, os.environ, progress(quiet=bool(option_values.get("quiet"))))
 
-    with screen(quiet=bool(given.get("quiet"))) as shown:
+    with screen(quiet=bool(option_values.get("quiet"))) as shown:
         return run_command(run, environ, shown.say, show=shown.show)
 
 
-def _replayed(run: RunOptions, saved: Any, given: Mapping[str, Any]) -> RunResult:
+def _replayed(run: RunOptions, saved: Any, option_values: Mapping[str, Any]) -> RunResult:
     from ncclcheck.run.replay import replay
 
-    if given.get("image"):
+    if option_values.get("image"):
         raise UsageError(
             "--image looks at this image, but --from replays what was seen before: leave one out"
         )
-    _refuse_launch_flags(given)
-    _refuse_run_of_another(saved, run.command, given["from_"])
+    _refuse_launch_flags(option_values)
+    _refuse_run_of_another(saved, run.command, option_values["from_"])
     return replay(saved, run)
 
 
@@ -210,7 +210,7 @@ def _refuse_run_of_another(saved: Saved, command: Command, file: str) -> None:
         )
 
 
-def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
+def _refuse_launch_flags(option_values: Mapping[str, Any]) -> None:
     for name in (
         "nnodes",
         "node_rank",
@@ -220,14 +220,14 @@ def _refuse_launch_flags(given: Mapping[str, Any]) -> None:
         "meet_in",
         "key_file",
     ):
-        if given.get(name) is not None:
+        if option_values.get(name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(
                 f"{option} places a run on nodes, but --from replays one that is over: leave one out"
             )
 
 
-def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResult:
+def _bug(error: Exception, run: RunOptions, option_values: Mapping[str, Any]) -> RunResult:
     from datetime import datetime, timezone
 
     from msgspec.structs import replace
@@ -242,7 +242,9 @@ def _bug(error: Exception, run: RunOptions, given: Mapping[str, Any]) -> RunResu
 
     starved = _starved(error)
     path = (
-        None if starved else save_traceback(error, [Path(file).parent for file in given.get("output") or ()])
+        None
+        if starved
+        else save_traceback(error, [Path(file).parent for file in option_values.get("output") or ()])
     )
     created = datetime.now(timezone.utc).isoformat(timespec="seconds")
     report: Report = build_report(

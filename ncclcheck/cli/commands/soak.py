@@ -16,7 +16,7 @@ from ncclcheck.cli.benchmarks import measuring_options
 @options.preflight_options("soak")
 @options.report_options
 @click.pass_context
-def soak(context: click.Context, /, **given: Any) -> None:
+def soak(context: click.Context, /, **option_values: Any) -> None:
     """Measure for hours: does the network stay fast?
 
     Start it like bench. It measures one collective in blocks, reads the nodes' counters after each block, and tests
@@ -25,4 +25,4 @@ def soak(context: click.Context, /, **given: Any) -> None:
     """
     from ncclcheck.cli.commands.session import perform
 
-    context.exit(perform("soak", given))
+    context.exit(perform("soak", option_values))

@@ -80,7 +80,7 @@ _OF_A_START = {
 @options.outputs
 @click.option("-q", "--quiet", is_flag=True, help="Print only findings.")
 @click.pass_context
-def watch(context: click.Context, /, **given: Any) -> None:
+def watch(context: click.Context, /, **option_values: Any) -> None:
     """Run COMMAND, and name the rank that hangs or fails.
 
     Names the source line it is at, and the ranks that wait for it.
@@ -101,21 +101,21 @@ def watch(context: click.Context, /, **given: Any) -> None:
     from ncclcheck.cli.watching.status import show_status
     from ncclcheck.cli.watching.watching import attach, run_watched
 
-    if given["status"]:
-        if given["dir_"] is None or given["command"] or given["attach"]:
+    if option_values["status"]:
+        if option_values["dir_"] is None or option_values["command"] or option_values["attach"]:
             raise UsageError("--status reads what watchers leave in their folder: give --dir DIR, and no job")
-        _refuse_idle(context, "--status", {*given} - {"status", "dir_"})
-        context.exit(show_status(given["dir_"]))
-    if (given["command"] is None) == (given["attach"] is None):
+        _refuse_idle(context, "--status", {*option_values} - {"status", "dir_"})
+        context.exit(show_status(option_values["dir_"]))
+    if (option_values["command"] is None) == (option_values["attach"] is None):
         raise UsageError("watch: which job? give its command after '--', or --attach PID of one that runs")
-    if given["preflight"] and given["attach"] is not None:
+    if option_values["preflight"] and option_values["attach"] is not None:
         raise UsageError(
             "--preflight checks before a job starts, and --attach watches one that runs: leave one out"
         )
-    if given["attach"] is not None:
+    if option_values["attach"] is not None:
         _refuse_idle(context, "--attach", _OF_A_START)
-    refuse_bad_outputs(given)
-    context.exit(run_watched(given) if given["command"] else attach(given))
+    refuse_bad_outputs(option_values)
+    context.exit(run_watched(option_values) if option_values["command"] else attach(option_values))
 
 
 def _refuse_idle(context: click.Context, mode: str, idle: Collection[str]) -> None:

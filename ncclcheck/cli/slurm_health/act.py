@@ -13,11 +13,11 @@ from ncclcheck.cli.slurm_health.decision import (
     OWN_REASON,
     Result,
     SlurmNode,
+    decide,
     health_of,
     is_beyond,
     may_drain,
     most_drained,
-    wanted,
 )
 from ncclcheck.cli.slurm_health.history import record
 from ncclcheck.cli.slurm_health.scontrol import drain_words, resume_words, shown_nodes, update
@@ -40,24 +40,26 @@ class HealthRequest(Struct, frozen=True):
     dry_run: bool = False
 
 
-def health_request(given: Mapping[str, Any], environ: Mapping[str, str], host: str) -> HealthRequest | None:
-    """Return what `given` asks for; None without --slurm-health. Raises UsageError for what contradicts it."""
-    further = [name for name in ("dry_run", "max_drained", "state_dir") if given.get(name)]
-    if not given.get("slurm_health"):
+def health_request(
+    option_values: Mapping[str, Any], environ: Mapping[str, str], host: str
+) -> HealthRequest | None:
+    """Return what `option_values` asks for; None without --slurm-health. Raises UsageError for what contradicts it."""
+    further = [name for name in ("dry_run", "max_drained", "state_dir") if option_values.get(name)]
+    if not option_values.get("slurm_health"):
         if further:
             raise UsageError(
                 f"--{further[0].replace('_', '-')} is for --slurm-health: add it, or leave this out"
             )
         return None
-    if given.get("from_"):
+    if option_values.get("from_"):
         raise UsageError(
             "--slurm-health acts on this node now, but --from replays a run that is over: leave one out"
         )
     return HealthRequest(
         environ.get("SLURMD_NODENAME") or host.partition(".")[0],
-        given.get("state_dir") or DEFAULT_FOLDER,
-        given.get("max_drained") or DEFAULT_PERCENT,
-        bool(given.get("dry_run")),
+        option_values.get("state_dir") or DEFAULT_FOLDER,
+        option_values.get("max_drained") or DEFAULT_PERCENT,
+        bool(option_values.get("dry_run")),
     )
 
 
@@ -84,7 +86,7 @@ def act(report: Report, request: HealthRequest, say: Callable[[str], None]) -> b
     shown = shown_nodes(acting.deadline, request.node)
     if isinstance(shown, Missing):
         return _failed(acting, shown)
-    action = wanted(results, shown[0])
+    action = decide(results, shown[0])
     if action.kind == "none":
         say(f"slurm: {request.node} is left unchanged: {action.why}")
         return True

@@ -64,12 +64,12 @@ def health_of(exit_code: int) -> Health:
     return "good" if exit_code == PASS else "bad"
 
 
-def wanted(results: Sequence[Result], node: SlurmNode) -> Action:
+def decide(results: Sequence[Result], node: SlurmNode) -> Action:
     """Return what the results, of which the last is the present one, ask for with this node."""
     last = results[-KEPT_RESULTS:]
     bad = sum(not result.is_good for result in last)
     if not last or last[-1].is_good:
-        return _wanted_of_good(last, bad, node)
+        return _decide_good(last, bad, node)
     if node.is_ours:
         return Action("none", "it is drained already")
     if node.is_drained or node.reason:
@@ -81,7 +81,7 @@ def wanted(results: Sequence[Result], node: SlurmNode) -> Action:
     return Action("drain", f"{bad} bad of the last {len(last)} results")
 
 
-def _wanted_of_good(last: Sequence[Result], bad: int, node: SlurmNode) -> Action:
+def _decide_good(last: Sequence[Result], bad: int, node: SlurmNode) -> Action:
     if not node.is_drained:
         return Action("none", "it is fit")
     if not node.is_ours:

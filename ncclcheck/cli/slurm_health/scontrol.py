@@ -84,8 +84,8 @@ def _run(words: Sequence[str], deadline: Deadline) -> str | Missing:
         return Missing("timeout", f"{shlex.join(words)}: no answer")
     except OSError as error:
         return Missing("error", f"{words[0]}: {error.strerror}")
-    said = done.stdout.decode("utf-8", "replace")
+    stdout = done.stdout.decode("utf-8", "replace")
     if done.returncode != 0:
-        why = " ".join((done.stderr.decode("utf-8", "replace") or said).split())[:300]
+        why = " ".join((done.stderr.decode("utf-8", "replace") or stdout).split())[:300]
         return Missing("error", f"{shlex.join(words)}: exit {done.returncode}: {why}")
-    return said
+    return stdout

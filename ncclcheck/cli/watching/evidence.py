@@ -29,21 +29,21 @@ def keep(folder: Path, number: int, ranks: Sequence[RankProcess], stacks: Mappin
         return []
     place = folder / f"look-{number}"
     place.mkdir(parents=True, exist_ok=True)
-    kept = []
+    files = []
     for rank in ranks:
         name = f"pid-{rank.pid}" if rank.rank is None else f"rank-{rank.rank}"
         if rank.pid in stacks:
             (place / f"{name}.stacks.json").write_bytes(stacks[rank.pid])
-            kept.append(str(place / f"{name}.stacks.json"))
+            files.append(str(place / f"{name}.stacks.json"))
         seen = within(WATCH_READ_S, kernel_view, rank.pid)
         if isinstance(seen, str) and seen:
             (place / f"{name}.proc.txt").write_text(seen, errors="backslashreplace")
-            kept.append(str(place / f"{name}.proc.txt"))
-    return kept
+            files.append(str(place / f"{name}.proc.txt"))
+    return files
 
 
 def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[str]:
-    """Write what NCCL and the kernel told to the folder of this look; return the files."""
+    """Write the messages of NCCL and the kernel to the folder of this look; return the files."""
     place = folder / f"look-{number}"
     if number > _MOST_FOLDERS or not files:
         return []
@@ -54,7 +54,7 @@ def keep_files(folder: Path, number: int, files: Mapping[str, bytes]) -> list[st
 
 
 def dump_recorders(pipe_prefix: str, ranks: Sequence[RankProcess], folder: Path) -> list[str]:
-    """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that came of it.
+    """Ask torch of each rank, through its pipe, to write its flight recorder; return the files that were written.
 
     The pipe is opened without waiting: a rank without NCCL has none, and one that hangs in C may not read it.
     """

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ncclcheck.cli.explaining import explain_log
 from ncclcheck.cli.watching.evidence import RAS_BEFORE, RAS_NOW
 from ncclcheck.facts.bounded_call import within
-from ncclcheck.logs.files import read_logs
+from ncclcheck.logs.log_files import read_logs
 from ncclcheck.logs.ras import log_of, read_status
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.events import Log
@@ -51,6 +51,6 @@ def _with_ras(log: Log, folder: Path) -> Log:
             answers = [read_status(file.read_bytes()[:_MOST_RAS_BYTES]) for file in (before, now)]
         except DecodeError:
             return log
-        told = log_of(answers[0], answers[1], str(now), now.stat().st_size)
-        return replace(log, files=(*log.files, *told.files), events=(*log.events, *told.events))
+        ras_log = log_of(answers[0], answers[1], str(now), now.stat().st_size)
+        return replace(log, files=(*log.files, *ras_log.files), events=(*log.events, *ras_log.events))
     return log

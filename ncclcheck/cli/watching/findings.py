@@ -1,4 +1,4 @@
-"""What the watcher found, told: a sentence on standard error, and report files in its folder and where asked."""
+"""The watcher's findings as a sentence on standard error, and as report files in its folder and where asked."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from ncclcheck.checks.registry import all_checks, run_check
 from ncclcheck.cli.outputs import write_files
 from ncclcheck.cli.screen import write_error
-from ncclcheck.measure.watching.words import told
+from ncclcheck.measure.watching.decision_text import sentence_on
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
 from ncclcheck.model.snapshot import Snapshot
-from ncclcheck.report.watch import NOTHING_FOUND, JobEnd, watch_report
+from ncclcheck.report.watch_report import NOTHING_FOUND, JobEnd, watch_report
 from ncclcheck.run.judge import RunClock
 
 _REPORTS = ("report.json", "report.txt")
@@ -40,10 +40,10 @@ def tell(teller: Teller, watch: Watch, *, aloud: bool = True) -> None:
     """
     if watch.decision == "ok":
         if not teller.quiet and aloud:
-            write_error(f"watch: {watch.remarks[0] if watch.remarks else told(watch)}")
+            write_error(f"watch: {watch.remarks[0] if watch.remarks else sentence_on(watch)}")
         return
     if aloud and (watch.decision != "quiet" or not teller.quiet):
-        write_error(f"watch: {told(watch)}")
+        write_error(f"watch: {sentence_on(watch)}")
         for remark in watch.remarks:
             write_error(f"watch: {remark}")
         write_error(f"watch: more in {teller.folder}")
@@ -64,8 +64,8 @@ def tell_cause(teller: Teller, output: Sequence[Path], *, aloud: bool = True) ->
         return None
     if _is_of_a_failure(explained):
         write_files(explained, None, {"output": _paths(teller.folder, _EXPLANATIONS)})
-    if aloud and (said := sentence(explained)):
-        write_error(f"watch: {said}")
+    if aloud and (cause_text := sentence(explained)):
+        write_error(f"watch: {cause_text}")
     return explained
 
 
@@ -96,15 +96,15 @@ def report_of(watch: Watch, end: JobEnd | None, clock: RunClock, explained: Repo
     )
 
 
-def write_report(report: Report, given: Mapping[str, Any]) -> None:
+def write_report(report: Report, option_values: Mapping[str, Any]) -> None:
     """Write it to the files of `--output`."""
-    write_files(report, None, given)
+    write_files(report, None, option_values)
 
 
-def last_outputs(report: Report, given: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return `given` for the last report: its files are also those of the folder after a finding or failure."""
-    own = _paths(folder, _REPORTS) if report.findings or report.verdict.exit_code else ()
-    return {**given, "output": (*given.get("output", ()), *own)}
+def last_outputs(report: Report, option_values: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """Return `option_values` for the last report: its files are also those of the folder after a finding or failure."""
+    folder_reports = _paths(folder, _REPORTS) if report.findings or report.verdict.exit_code else ()
+    return {**option_values, "output": (*option_values.get("output", ()), *folder_reports)}
 
 
 def _is_of_a_failure(explained: Report) -> bool:

@@ -35,15 +35,15 @@ def follow(watcher: Watcher, is_over: Callable[[], bool], job: int | None) -> No
     next_look = time.monotonic()
     works = True
     while not is_over():
-        came = signal.sigtimedwait(taken, max(0.0, min(next_look - time.monotonic(), WATCH_TICK_S)))
-        if came is not None and came.si_signo in _ENDING:
+        received = signal.sigtimedwait(taken, max(0.0, min(next_look - time.monotonic(), WATCH_TICK_S)))
+        if received is not None and received.si_signo in _ENDING:
             watcher.interrupted = True
             if job is None:
                 return
             next_look = time.monotonic()  # node 0 learns it before ranks of other nodes fail for it
-            if came.si_code != _SENT_BY_KERNEL:
-                _pass_on(job, came.si_signo, passed_on)
-        if came is not None and came.si_signo == _LOOK_NOW and works:
+            if received.si_code != _SENT_BY_KERNEL:
+                _pass_on(job, received.si_signo, passed_on)
+        if received is not None and received.si_signo == _LOOK_NOW and works:
             works = _guarded(watcher.look_closely)
         if works and (time.monotonic() >= next_look or watcher.is_urgent()):
             works = _guarded(watcher.look)
@@ -66,7 +66,7 @@ def _pass_on(job: int, number: int, passed_on: dict[int, float]) -> None:
 
 
 def _guarded(act: Callable[[], None]) -> bool:
-    """Return False after a bug, which is told: the job continues unwatched."""
+    """Return False after a bug, which is reported: the job continues unwatched."""
     try:
         act()
     except Exception as error:  # whatever it is, it must not end the job

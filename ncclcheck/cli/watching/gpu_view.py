@@ -1,4 +1,4 @@
-"""What NVML tells of the GPUs of a job that stands still: kept, and said where a GPU itself is to blame."""
+"""The state of the GPUs of a job that stands still, from NVML: saved, and reported if a GPU is at fault."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def read_gpus(host: str, environ: Mapping[str, str] | None = None) -> GpuView:
 
     A driver that does not answer is itself a reason for a hang, and is said.
     """
-    told = read_nvml(environ, WATCH_NVML_S)
-    stuck = "" if isinstance(told.driver, Missing) else told.driver.stuck_why
-    if isinstance(told.gpus, Missing):
-        hangs = told.gpus.missing == "timeout" or stuck
+    nvml = read_nvml(environ, WATCH_NVML_S)
+    stuck = "" if isinstance(nvml.driver, Missing) else nvml.driver.stuck_why
+    if isinstance(nvml.gpus, Missing):
+        hangs = nvml.gpus.missing == "timeout" or stuck
         return GpuView(
-            remarks=(f"the GPU driver of {host} does not answer: {stuck or told.gpus.detail}",)
+            remarks=(f"the GPU driver of {host} does not answer: {stuck or nvml.gpus.detail}",)
             if hangs
             else ()
         )
-    remarks = [*(text for gpu in told.gpus for text in _ills(host, gpu)), *_activity(host, told.gpus)]
+    remarks = [*(text for gpu in nvml.gpus for text in _ills(host, gpu)), *_activity(host, nvml.gpus)]
     if stuck:
         remarks.insert(0, f"the GPU driver of {host} does not answer: {stuck}")
-    return GpuView({"gpus.json": encode_readable(told.gpus).encode() + b"\n"}, tuple(remarks[:_MOST_TOLD]))
+    return GpuView({"gpus.json": encode_readable(nvml.gpus).encode() + b"\n"}, tuple(remarks[:_MOST_TOLD]))
 
 
 def _activity(host: str, gpus: Sequence[Gpu]) -> Iterator[str]:

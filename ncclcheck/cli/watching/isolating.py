@@ -1,4 +1,4 @@
-"""`watch --isolate`: after a hang or a failure, `ncclcheck isolate` tells which node of the job is bad."""
+"""`watch --isolate`: after a hang or a failure, `ncclcheck isolate` names the bad node of the job."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class IsolateCommand(Struct, frozen=True):
 _PLACE = ("nnodes", "node_rank", "master_addr", "master_port", "key_file")
 
 
-def isolate_nodes(given: Mapping[str, Any], prefixed: Prefixed, folder: Path) -> None:
+def isolate_nodes(option_values: Mapping[str, Any], prefixed: Prefixed, folder: Path) -> None:
     """Test pairs of the job's nodes; node 0 prints on standard error who is bad, and the lines that exclude them.
 
     Every node's watcher does this, as `isolate` is started on every node. The job's exit code stays what it is.
     """
-    command = isolate_command(given, prefixed, folder)
+    command = isolate_command(option_values, prefixed, folder)
     if command is None:
         write_error("watch: --isolate: the job ran on one node, so there is no pair of nodes to test")
         return
@@ -51,19 +51,21 @@ def isolate_nodes(given: Mapping[str, Any], prefixed: Prefixed, folder: Path) ->
         write_error(f"watch: --isolate: the tests did not end: {error}")
 
 
-def isolate_command(given: Mapping[str, Any], prefixed: Prefixed, folder: Path) -> IsolateCommand | None:
+def isolate_command(
+    option_values: Mapping[str, Any], prefixed: Prefixed, folder: Path
+) -> IsolateCommand | None:
     """Return the command line of `isolate` for this node of the job; None where it has one node only."""
     try:
-        launch = detect(prefixed.checked_environ, flags_of(given), prefixed.line.launch)
+        launch = detect(prefixed.checked_environ, flags_of(option_values), prefixed.line.launch)
     except UsageError:
         return None
     if launch.nnodes == 1:
         return None
-    told = {name: given.get(name) for name in _PLACE}
+    place_options = {name: option_values.get(name) for name in _PLACE}
     environ = dict(prefixed.checked_environ)
     if prefixed.line.launch is not None and launch.rendezvous == "static":
         place = (launch.nnodes, launch.node_rank, launch.master_addr, launch.master_port)
-        told |= dict(zip(_PLACE, place, strict=False))
+        place_options |= dict(zip(_PLACE, place, strict=False))
     elif prefixed.line.launch is not None:  # no node of it has a rank: isolate meets as torchrun does
         environ |= {
             "PET_NNODES": str(launch.nnodes),
@@ -73,7 +75,7 @@ def isolate_command(given: Mapping[str, Any], prefixed: Prefixed, folder: Path) 
         }
     options = [
         word
-        for name, value in told.items()
+        for name, value in place_options.items()
         if value is not None
         for word in (f"--{name.replace('_', '-')}", str(value))
     ]

@@ -39,10 +39,10 @@ def view_machine(host: str, ras: str, before: bytes = b"", pids: Collection[int]
     errors = gpu_errors(host, read_gpu_log(GPU_LOG_S))
     gpus = reading.result(WATCH_NVML_S)
     gpus = GpuView() if isinstance(gpus, Missing) else gpus
-    kept = {name: data for name, data in ((RAS_BEFORE, before), (RAS_NOW, answer)) if data} | gpus.files
+    files = {name: data for name, data in ((RAS_BEFORE, before), (RAS_NOW, answer)) if data} | gpus.files
     if errors:
-        kept["kernel.log"] = "\n".join(errors).encode() + b"\n"
-    return MachineView(kept, (*errors[:_MOST_TOLD], *gpus.remarks), counts_grew(before, answer, pids))
+        files["kernel.log"] = "\n".join(errors).encode() + b"\n"
+    return MachineView(files, (*errors[:_MOST_TOLD], *gpus.remarks), counts_grew(before, answer, pids))
 
 
 def counts_grew(before: bytes, now: bytes, pids: Collection[int] = ()) -> bool:

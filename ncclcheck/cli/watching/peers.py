@@ -1,4 +1,4 @@
-"""The watchers of the other nodes: met in a thread beside the job, which neither waits for them nor depends on them."""
+"""The watchers of the other nodes: joined in a thread beside the job, which neither waits for nor depends on them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from ncclcheck.cli.watching.lead import BEAT_BYTES, LeadPlan, WatchCoordinator
+from ncclcheck.cli.watching.watch_coordinator import BEAT_BYTES, LeadPlan, WatchCoordinator
 from ncclcheck.exchange.one_way import Listener
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.base import Store
@@ -72,7 +72,7 @@ class Peers:
         return self.lead is not None and self.lead.is_urgent()
 
     def close(self, is_told: Callable[[], bool]) -> None:
-        """Take leave. Where a rank failed (`is_told` says whether it was told), node 0's last word is waited for."""
+        """Leave. If a rank failed (`is_told`: node 0 knows it), wait for node 0's last message."""
         deadline = time.monotonic() + WATCH_LAST_WORD_S
         while not is_told() and time.monotonic() < deadline:
             self._wake.set()

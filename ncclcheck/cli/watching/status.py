@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ncclcheck.cli.files import refuse_hung
 from ncclcheck.cli.screen import write_out
-from ncclcheck.measure.watching.words import ranks_words
+from ncclcheck.measure.watching.decision_text import ranks_words
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.exit_code import FOUND, PASS, UNKNOWN

@@ -25,7 +25,7 @@ from ncclcheck.timeouts import SOCK_DIAG_S, WATCH_RAS_S
 class Question(Struct, frozen=True):
     """Which ranks to look at, and what is known before: for how long they stand, and who ended.
 
-    `connected`: their connections when they came to a stand. `ras`: where NCCL's RAS is asked, "" for not.
+    `connected`: their connections when they stopped advancing. `ras`: where NCCL's RAS is asked, "" for not.
     `unheard_by`: node 0's address where only it does not hear this node, "" else.
     """
 

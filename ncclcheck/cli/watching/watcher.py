@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from ncclcheck.cli.watching.evidence import dump_recorders, keep, keep_files
 from ncclcheck.cli.watching.further_signs import FurtherSigns
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.status import Status, write_status
 from ncclcheck.cli.watching.study import Answered, Question, read_connections, study
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.facts.bounded_call import Started, start, within
 from ncclcheck.facts.job.deaths import Death, DeathWatch
 from ncclcheck.facts.job.rank_processes import RankProcess, find_ranks, look_at
@@ -21,7 +21,8 @@ from ncclcheck.facts.network.interfaces import addresses_now
 from ncclcheck.facts.network.names import host_name
 from ncclcheck.facts.text_files import readable
 from ncclcheck.measure.watching.decision import GRAVITY, after_news, stands, with_victims
-from ncclcheck.measure.watching.progress import (
+from ncclcheck.measure.watching.decision_text import sentence_on
+from ncclcheck.measure.watching.job_progress import (
     Pace,
     Signs,
     first_pace,
@@ -32,7 +33,6 @@ from ncclcheck.measure.watching.progress import (
     signs,
     still_s,
 )
-from ncclcheck.measure.watching.words import told
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.together import Beat, NodeStudy, RankEnd, WatchOrder
 from ncclcheck.model.job.watched import Connection, Look, Watch, WatchedRank
@@ -149,8 +149,8 @@ class Watcher:
             ]
         if self._peers is not None:
             self._exchange(left=True)
-            self._peers.close(self._is_told)
-            self._peers = None  # what node 0 did not tell by now is told here
+            self._peers.close(self._knows_first_failure)
+            self._peers = None  # what node 0 has not reported by now is reported here
         self._tell_deaths()
 
     def _note_further(self, *, can_tell: bool) -> None:
@@ -164,7 +164,7 @@ class Watcher:
 
     @property
     def _asks_ras(self) -> bool:
-        """Return whether NCCL's RAS is asked here: it tells of all nodes, and one of the job's watchers asks."""
+        """Return whether to ask NCCL's RAS here: it reports on all nodes, so only one watcher of the job asks."""
         return self._peers is None or self._peers.lead is not None or not self._peers.is_met
 
     def _note_stand(self, *, can_tell: bool) -> None:
@@ -206,7 +206,7 @@ class Watcher:
             ranks=tuple(rank.rank for rank in self.ranks if rank.rank is not None),
             still_s=round(self._stands_for_s, 1),
             decision=self.worst.decision,
-            sentence="" if self.worst.decision == "ok" else told(self.worst),
+            sentence="" if self.worst.decision == "ok" else sentence_on(self.worst),
             led=self._is_led,
         )
         self._writing = start(write_status, self.plan.folder, status)
@@ -249,8 +249,8 @@ class Watcher:
     def _keep(self, answer: Answered) -> None:
         watch, plan = answer.watch, self.plan
         self._answer, self._answered = answer.study, self._ordered
-        kept = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
-        files, remarks = self._written(kept)
+        evidence = within(WATCH_KEEP_S, keep, plan.folder, self._studies, answer.ranks, answer.documents)
+        files, remarks = self._written(evidence)
         told_files = within(WATCH_KEEP_S, keep_files, plan.folder, self._studies, answer.files)
         files = (*files, *self._written(told_files)[0])
         if watch.decision == "hang" and plan.dumps and not self._is_led:
@@ -273,8 +273,8 @@ class Watcher:
         pids = frozenset(rank.pid for rank in standing)
         if standing and not pids <= self._told_standing and len(standing) < len(after.ranks):
             self._studies += 1
-            kept = within(WATCH_KEEP_S, keep, self.plan.folder, self._studies, self.ranks, {})
-            files, remarks = self._written(kept)
+            evidence = within(WATCH_KEEP_S, keep, self.plan.folder, self._studies, self.ranks, {})
+            files, remarks = self._written(evidence)
             others = tuple(
                 sorted(rank.rank for rank in after.ranks if rank.pid not in pids and rank.rank is not None)
             )
@@ -287,7 +287,7 @@ class Watcher:
         if not failed or self.interrupted or self._is_led:
             return
         self._deaths_told = len(deaths)
-        if self.worst.decision == "died":  # the first one is told
+        if self.worst.decision == "died":  # the first failure is reported
             self.worst = with_victims(self.worst, [self._ended(death) for death in failed])
             return
         first, *later = failed
@@ -369,7 +369,7 @@ class Watcher:
         remarks = tuple(dict.fromkeys((*watch.remarks, *remarks)))
         return replace(watch, evidence=tuple(dict.fromkeys(files)), remarks=remarks)
 
-    def _is_told(self) -> bool:
+    def _knows_first_failure(self) -> bool:
         """Return whether there is nothing to wait for: no rank of this node failed, or node 0 said who was first."""
         if self._peers is None or not self._is_led or self.interrupted or not self._failed():
             return True
@@ -387,8 +387,8 @@ class Watcher:
         if self._is_led:
             self._own = watch
             if self._is_asked:
-                kept = f"the stacks of this node's ranks are in {self.plan.folder}; node 0 decides over all ranks"
-                self._tell(Watch("ok", remarks=(kept,) if watch.evidence else watch.remarks), True)
+                remark = f"the stacks of this node's ranks are in {self.plan.folder}; node 0 decides over all ranks"
+                self._tell(Watch("ok", remarks=(remark,) if watch.evidence else watch.remarks), True)
             self._is_asked = False
             return
         is_news = watch.decision != self.worst.decision or watch.culprits != self.worst.culprits

@@ -27,12 +27,12 @@ from ncclcheck.cli.watching.findings import (
 )
 from ncclcheck.cli.watching.following import block_signals, follow
 from ncclcheck.cli.watching.isolating import isolate_nodes
-from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.meeting import flags_of, meeting_of
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
 from ncclcheck.cli.watching.settings import added_settings, pipe_prefix, torch_version
 from ncclcheck.cli.watching.status import remove_status
+from ncclcheck.cli.watching.watch_coordinator import LeadPlan
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.bounded_call import start
 from ncclcheck.facts.job.rank_processes import stat_fields
@@ -41,7 +41,7 @@ from ncclcheck.facts.network.names import host_name
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.exit_code import STOPPED
 from ncclcheck.model.job.watched import Watch
-from ncclcheck.report.watch import JobEnd
+from ncclcheck.report.watch_report import JobEnd
 from ncclcheck.run.judge import start_clock
 from ncclcheck.spawn.job import JobCommand, end_alike, end_processes, ended_status, exit_code_of, start_job
 from ncclcheck.spawn.output.kept_output import KeptOutput
@@ -49,18 +49,18 @@ from ncclcheck.spawn.output.streams import own_streams
 from ncclcheck.timeouts import WATCH_EXPLAIN_S, WATCH_STOP_S
 
 
-def run_watched(given: Mapping[str, Any]) -> int:
+def run_watched(option_values: Mapping[str, Any]) -> int:
     """Start the command, watch it to its end, and end as it does; return 4 where it was stopped for a hang."""
-    if given["preflight"]:
-        become(_checked_first(given), ())
+    if option_values["preflight"]:
+        become(_checked_first(option_values), ())
     mask = block_signals()  # before any thread: each would take them
     clock = start_clock()
-    prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
-    folder = _folder(given)
-    added = {} if given["as_is"] else added_settings(prefixed.environ, folder, torch_version())
-    _say_start(given, folder, added)
+    prefixed = read_prefixed(option_values["command"], os.environ, flags_of(option_values))
+    folder = _folder(option_values)
+    added = {} if option_values["as_is"] else added_settings(prefixed.environ, folder, torch_version())
+    _say_start(option_values, folder, added)
     environ = {**prefixed.environ, **added}
-    shared = [stream for stream in own_streams() if stream.kind == "file" or not given["as_is"]]
+    shared = [stream for stream in own_streams() if stream.kind == "file" or not option_values["as_is"]]
     output = KeptOutput(folder, shared)
     if output.why_not:
         write_error(f"watch: the job's output is not kept: {output.why_not}")
@@ -73,8 +73,8 @@ def run_watched(given: Mapping[str, Any]) -> int:
         raise UsageError(f"{prefixed.words[0]} cannot be started: {error.strerror or error}") from error
     output.hand_over()
     ended = _Ended(job)
-    peers = _peers(given, prefixed)
-    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), output)
+    peers = _peers(option_values, prefixed)
+    watching = _Watching(option_values, Teller(folder, clock, bool(option_values["quiet"])), output)
     _watched(watching, _Job(job, ended.is_over, lambda: ended.status, pipe_prefix(environ), peers), ended)
     while not ended.is_over():  # it is ending
         os.waitid(os.P_PID, job, os.WEXITED | os.WNOWAIT)
@@ -82,9 +82,9 @@ def run_watched(given: Mapping[str, Any]) -> int:
     output.close()
     code = STOPPED if ended.hung else exit_code_of(ended.status)
     failed = ended.hung or (code != 0 and not ended.interrupted)
-    _conclude(watching, ended, code, failed=failed)
-    if failed and given["isolate"]:
-        isolate_nodes(given, prefixed, folder)
+    _report_end(watching, ended, code, failed=failed)
+    if failed and option_values["isolate"]:
+        isolate_nodes(option_values, prefixed, folder)
     _clean(watching, failed=failed or ended.found.decision != "ok")
     if ended.hung:
         return STOPPED
@@ -94,65 +94,78 @@ def run_watched(given: Mapping[str, Any]) -> int:
     return end_alike(ended.status)
 
 
-def _conclude(watching: _Watching, ended: _Ended, code: int, *, failed: bool) -> None:
+def _report_end(watching: _Watching, ended: _Ended, code: int, *, failed: bool) -> None:
     """Explain what was kept of a job that failed, and write the last report."""
-    given, teller = watching.given, watching.teller
+    option_values, teller = watching.option_values, watching.teller
     explained = None
-    if failed or given["dir_"] is not None:
+    if failed or option_values["dir_"] is not None:
         watching.output.keep()
     if failed:
         explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
     reason = "stopped for a hang" if ended.hung else f"the job ended with exit code {code}"
     report = report_of(ended.found, JobEnd(code, reason), teller.clock, explained)
-    write_report(report, last_outputs(report, given, teller.folder))
+    write_report(report, last_outputs(report, option_values, teller.folder))
 
 
-def _checked_first(given: Mapping[str, Any]) -> Prefixed:
+def _checked_first(option_values: Mapping[str, Any]) -> Prefixed:
     """Return `preflight` as the command to become, which becomes this one where all checks pass."""
-    own = (sys.executable, "-m", "ncclcheck")
+    program = (sys.executable, "-m", "ncclcheck")
     place = ("nnodes", "node_rank", "master_addr", "master_port", "nproc_per_node", "key_file")
-    shared = _words(given, place)
-    watch = _words(given, (*place, "dir_", "patience", "on_hang", "meet_port"))
-    watch += [word for file in given.get("output") or () for word in ("--output", file)]
-    watch += [f"--{name.replace('_', '-')}" for name in ("as_is", "quiet", "isolate") if given[name]]
-    prefixed = read_prefixed(given["command"], os.environ, flags_of(given))
-    quiet = ["--quiet"] if given["quiet"] else []
-    words = (*own, "preflight", *shared, *quiet, "--", *own, "watch", *watch, "--", *given["command"])
+    shared = _words(option_values, place)
+    watch = _words(option_values, (*place, "dir_", "patience", "on_hang", "meet_port"))
+    watch += [word for file in option_values.get("output") or () for word in ("--output", file)]
+    watch += [f"--{name.replace('_', '-')}" for name in ("as_is", "quiet", "isolate") if option_values[name]]
+    prefixed = read_prefixed(option_values["command"], os.environ, flags_of(option_values))
+    quiet = ["--quiet"] if option_values["quiet"] else []
+    words = (
+        *program,
+        "preflight",
+        *shared,
+        *quiet,
+        "--",
+        *program,
+        "watch",
+        *watch,
+        "--",
+        *option_values["command"],
+    )
     return replace(prefixed, words=words, program=sys.executable)
 
 
-def _words(given: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+def _words(option_values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """Return the options as words again."""
-    told = [(name, given.get(name)) for name in names]
+    options = [(name, option_values.get(name)) for name in names]
     return [
         word
-        for name, value in told
+        for name, value in options
         if value is not None
         for word in (f"--{name.strip('_').replace('_', '-')}", str(value))
     ]
 
 
-def attach(given: Mapping[str, Any]) -> int:
+def attach(option_values: Mapping[str, Any]) -> int:
     """Watch a job that runs, until it ends or we are interrupted; return the exit code of what was found."""
-    pid = given["attach"]
+    pid = option_values["attach"]
     fields = stat_fields(pid)
     if not fields:
         raise UsageError(f"--attach {pid}: there is no such process on this node")
     if os.geteuid() not in (0, Path(f"/proc/{pid}").stat().st_uid):
         raise UsageError(f"--attach {pid}: it belongs to another user")
     block_signals()
-    clock, folder = start_clock(), _folder(given)
-    _say_start(given, folder, {})
+    clock, folder = start_clock(), _folder(option_values)
+    _say_start(option_values, folder, {})
 
     def is_over() -> bool:
         now = stat_fields(pid)
         return not now or now[0] in ("Z", "X") or now[19] != fields[19]
 
     ended = _Ended(0)
-    watching = _Watching(given, Teller(folder, clock, bool(given["quiet"])), KeptOutput(folder, ()))
+    watching = _Watching(
+        option_values, Teller(folder, clock, bool(option_values["quiet"])), KeptOutput(folder, ())
+    )
     _watched(watching, _Job(pid, is_over, lambda: None), ended)
     report = report_of(ended.found, None, clock)
-    write_report(report, given)
+    write_report(report, option_values)
     _leave_empty(folder)
     return STOPPED if ended.hung else report.verdict.exit_code
 
@@ -179,7 +192,7 @@ class _Ended:
 class _Watching(Struct, frozen=True):
     """What the user gave, where findings go, and the output that is kept."""
 
-    given: Mapping[str, Any]
+    option_values: Mapping[str, Any]
     teller: Teller
     output: KeptOutput
 
@@ -200,14 +213,14 @@ class _Job(Struct, frozen=True):
 
 
 def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
-    given, teller = watching.given, watching.teller
-    is_child = given["command"] is not None
+    option_values, teller = watching.option_values, watching.teller
+    is_child = option_values["command"] is not None
 
     def heard(watch: Watch, aloud: bool) -> None:
         tell(teller, watch, aloud=aloud)
         if watch.decision in ("hang", "stopped"):
             explaining = start(_explain_now, watching, watch, aloud)
-        stops = watch.decision == "hang" and given["on_hang"] == "stop"
+        stops = watch.decision == "hang" and option_values["on_hang"] == "stop"
         if stops and watcher.agrees_to_stop:
             ended.hung = watcher.interrupted = True
             explaining.result(WATCH_EXPLAIN_S)
@@ -215,8 +228,8 @@ def _watched(watching: _Watching, job: _Job, ended: _Ended) -> None:
             end_processes([*(rank.pid for rank in watcher.ranks), job.pid], WATCH_STOP_S)
 
     ras = os.environ.get("NCCL_RAS_ADDR") or "localhost"
-    dumps = given["on_hang"] != "report"
-    plan = WatchPlan(job.pid, teller.folder, given["patience"], dumps, job.pipes, ras, is_child)
+    dumps = option_values["on_hang"] != "report"
+    plan = WatchPlan(job.pid, teller.folder, option_values["patience"], dumps, job.pipes, ras, is_child)
     watcher = Watcher(plan, heard, job.peers)
     watcher.seen = watching.output.follow_rank
     follow(watcher, job.is_over, job.pid if is_child else None)
@@ -237,36 +250,38 @@ def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
         write_report(report, last_outputs(report, {}, teller.folder))
 
 
-def _peers(given: Mapping[str, Any], prefixed: Prefixed) -> Peers:
+def _peers(option_values: Mapping[str, Any], prefixed: Prefixed) -> Peers:
     """Begin to meet the watchers of the other nodes, beside the job."""
-    plan = WatchPlan(0, Path(), given["patience"], dumps=False)
+    plan = WatchPlan(0, Path(), option_values["patience"], dumps=False)
 
     def say(text: str) -> None:
-        if not given["quiet"]:
+        if not option_values["quiet"]:
             write_error(f"watch: {text}")
 
     return Peers(
-        lambda: meeting_of(given, prefixed), LeadPlan(plan.look_s, plan.patience_s, plan.apart_s), say
+        lambda: meeting_of(option_values, prefixed), LeadPlan(plan.look_s, plan.patience_s, plan.apart_s), say
     )
 
 
-def _folder(given: Mapping[str, Any]) -> Path:
+def _folder(option_values: Mapping[str, Any]) -> Path:
     """Make and return this node's folder. Raises UsageError where it cannot be made."""
     name = f"{host_name()}-{os.getpid()}"
-    if given["dir_"] is None:
+    if option_values["dir_"] is None:
         return Path(tempfile.mkdtemp(prefix=f"ncclcheck-watch-{name}-"))
-    refuse_hung(given["dir_"], "--dir")
-    folder = Path(given["dir_"]).absolute() / name
+    refuse_hung(option_values["dir_"], "--dir")
+    folder = Path(option_values["dir_"]).absolute() / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"--dir {given['dir_']}: cannot be made: {error.strerror or error}") from error
+        raise UsageError(
+            f"--dir {option_values['dir_']}: cannot be made: {error.strerror or error}"
+        ) from error
     return folder
 
 
 def _clean(watching: _Watching, *, failed: bool) -> None:
     """Remove the output of a job without a failure from a folder that nobody asked for."""
-    if not failed and watching.given["dir_"] is None:
+    if not failed and watching.option_values["dir_"] is None:
         for file in watching.kept:
             with suppress(OSError):
                 file.unlink()
@@ -279,10 +294,10 @@ def _leave_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _say_start(given: Mapping[str, Any], folder: Path, added: Mapping[str, str]) -> None:
+def _say_start(option_values: Mapping[str, Any], folder: Path, added: Mapping[str, str]) -> None:
     if py_spy() is None:
         write_error(f"watch: {NO_PY_SPY}")
-    if given["quiet"]:
+    if option_values["quiet"]:
         return
     write_error(f"watch: evidence of a hang or failure goes to {folder}")
     for name, value in added.items():

@@ -28,7 +28,7 @@ _EVERY_NODE = "ff02::1"  # RFC 4291: the same for IPv6
 
 
 class BroadcastCall(Struct, frozen=True):
-    """A message to everybody on the links, and to those hosts. `is_answer`: whether what came back is an answer."""
+    """A message to all nodes on the links, and to those hosts. `is_answer`: whether a datagram answers it."""
 
     message: bytes
     port: int
@@ -99,7 +99,9 @@ def _interfaces() -> list[str]:
         known = addresses_by_interface()
     except Exception:  # psutil raises what it likes
         return []
-    has_ipv4 = {name for name, own in known.items() if any(address.family == "inet" for address in own)}
+    has_ipv4 = {
+        name for name, addresses in known.items() if any(address.family == "inet" for address in addresses)
+    }
     return sorted(names, key=lambda name: name not in has_ipv4)[:_MOST_INTERFACES]
 
 

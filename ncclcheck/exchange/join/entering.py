@@ -15,7 +15,7 @@ from ncclcheck.model.facts import MasterPath
 
 
 def join_at(
-    way: MasterPath, search: MasterSearch, join: Join, deadline: Deadline
+    path: MasterPath, search: MasterSearch, join: Join, deadline: Deadline
 ) -> tuple[Store | Missing, MasterPath]:
     """Return the store that `join` finds at the end of the path; where it is none, the path's outcome says so.
 
@@ -25,17 +25,17 @@ def join_at(
     hanging = hanging_files() if search.trust.key is None else ()
     if hanging:
         why = Missing("timeout", hangs_text(hanging))
-        return why, replace(way, outcome="resolver-hangs", detail=why.detail)
-    store = join(way.name, way.port, deadline.within(timeouts.STORE_SILENT_S))
+        return why, replace(path, outcome="resolver-hangs", detail=why.detail)
+    store = join(path.name, path.port, deadline.within(timeouts.STORE_SILENT_S))
     if isinstance(store, Missing) and store.missing != "denied":
-        way, is_over = is_elsewhere(search, way)
-        slow = slow_names(search, way)
+        path, is_over = is_elsewhere(search, path)
+        slow = slow_names(search, path)
         rest = deadline.whole.within(timeouts.STORE_SLOW_NAMES_S) if slow else deadline
-        store = store if is_over else join(way.name, way.port, rest)
+        store = store if is_over else join(path.name, path.port, rest)
         if isinstance(store, Missing) and slow and not is_over:
-            return store, replace(way, outcome="resolver-slow", detail=slow)
+            return store, replace(path, outcome="resolver-slow", detail=slow)
     if not isinstance(store, Missing):
-        return store, way
+        return store, path
     if store.missing == "denied":
-        return store, replace(way, outcome="other-key", detail=store.detail)
-    return store, unanswered(search, way, store)
+        return store, replace(path, outcome="other-key", detail=store.detail)
+    return store, unanswered(search, path, store)

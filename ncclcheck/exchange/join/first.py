@@ -106,65 +106,67 @@ def holder(port: int) -> str:
     return f"something holds port {port}; no listener is visible to this user"
 
 
-def own_way(launch: Launch, own: frozenset[str], deadline: Deadline) -> MasterPath:
+def own_path(launch: Launch, own_addresses: frozenset[str], deadline: Deadline) -> MasterPath:
     """Return what node 0 sees of the master's name; the outcome is "serving" when the name leads to this node."""
     name = launch.master_addr or ""
     addresses = resolve_master(
         name, deadline, lambda _: None
     )  # asked beside the serving, which tells the user
-    way = describe(name, launch.master_port, addresses, own)
+    path = describe(name, launch.master_port, addresses, own_addresses)
     if isinstance(addresses, Missing):
-        return way
-    if not way.is_local:
+        return path
+    if not path.is_local:
         return replace(
-            way, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
+            path, outcome="not-first-node", detail=f"{', '.join(addresses)} is no address of this node"
         )
     if launch.nnodes > 1 and any(is_loopback(address) for address in addresses):
         resolved = "is" if [name] == list(addresses) else f"resolves here to {', '.join(addresses)},"
         detail = f"{name} {resolved} a loopback address: other nodes would look for node 0 on themselves"
-        return replace(way, outcome="loopback", detail=detail)
-    return replace(way, outcome="serving")
+        return replace(path, outcome="loopback", detail=detail)
+    return replace(path, outcome="serving")
 
 
-def confirm_detour(way: MasterPath, join: Join, nonce: bytes, deadline: Deadline) -> MasterPath:
+def confirm_detour(path: MasterPath, join: Join, nonce: bytes, deadline: Deadline) -> MasterPath:
     """Return the path, "serving" after all if the address leads here though it is not this node's (virtual, NAT).
 
     Believed only when our own store answers there with this run's nonce.
     """
-    addresses: Fact[tuple[str, ...]] = way.addresses
-    if way.outcome != "not-first-node" or isinstance(addresses, Missing):
-        return way
+    addresses: Fact[tuple[str, ...]] = path.addresses
+    if path.outcome != "not-first-node" or isinstance(addresses, Missing):
+        return path
     patience = deadline.within(timeouts.MASTER_SELF_S)
-    outcome, detail = dial(addresses, way.port, patience)
+    outcome, detail = dial(addresses, path.port, patience)
     if outcome != "connected":
-        return replace(way, detail=f"{way.detail}, and {detail} on port {way.port}")
-    store = join(addresses[0], way.port, patience)
+        return replace(path, detail=f"{path.detail}, and {detail} on port {path.port}")
+    store = join(addresses[0], path.port, patience)
     if not isinstance(store, Missing):
         is_ours = store.get(keys.SERVING) == nonce
         store.close()
         if is_ours:
-            return replace(way, outcome="serving", detail=f"{way.detail}, but it leads to this node's store")
-    return replace(way, detail=f"{way.detail}, and another program answers there")
+            return replace(
+                path, outcome="serving", detail=f"{path.detail}, but it leads to this node's store"
+            )
+    return replace(path, detail=f"{path.detail}, and another program answers there")
 
 
-def is_led_elsewhere(way: MasterPath, join: Join, own: Store, deadline: Deadline) -> bool:
+def is_led_elsewhere(path: MasterPath, join: Join, own_store: Store, deadline: Deadline) -> bool:
     """Return whether another process leads this very job, at the master address that is not this node's.
 
     Then this process claims node 0's place beside it. It may start later, so it is looked for until the deadline, or
-    until somebody joins the store that this process serves (`own`).
+    until another process joins the store that this process serves (`own_store`).
     """
-    if way.outcome != "not-first-node" or isinstance(way.addresses, Missing):
+    if path.outcome != "not-first-node" or isinstance(path.addresses, Missing):
         return False
     for _ in polls(deadline):
-        if own.add(keys.TICKETS, 0) != 0:
+        if own_store.add(keys.TICKETS, 0) != 0:
             return False
-        outcome, _detail = dial(way.addresses, way.port, deadline.within(timeouts.MASTER_SELF_S))
+        outcome, _detail = dial(path.addresses, path.port, deadline.within(timeouts.MASTER_SELF_S))
         if outcome != "connected":
             continue
-        found = join(way.addresses[0], way.port, deadline)
+        found = join(path.addresses[0], path.port, deadline)
         if isinstance(found, Missing):
             return False
         serving = found.wait(keys.SERVING, deadline)
         found.close()
-        return not isinstance(serving, Missing) and serving != own.get(keys.SERVING)
+        return not isinstance(serving, Missing) and serving != own_store.get(keys.SERVING)
     return False

@@ -153,21 +153,21 @@ class KnockListener:
                 return  # closed
             if not data:
                 continue  # nothing, or the end
-            came = self._seal.received(data, sender[0])
-            if came.message is None:
+            received = self._seal.received(data, sender[0])
+            if received.message is None:
                 with contextlib.suppress(OSError):
-                    answer = came.answer or self._answer_to_refusal(data, sender[0])
+                    answer = received.answer or self._answer_to_refusal(data, sender[0])
                     _ = answer and receiver.sendto(answer, sender)
                 continue
-            message = self._read(came.message)
+            message = self._read(received.message)
             if message is None:
                 answer = encode(KnockReply(PROTOCOL, False, self.given_up)) if self.answers_unread else b""
                 with contextlib.suppress(OSError):  # never more than came
                     _ = 0 < len(answer) <= len(data) and receiver.sendto(answer, sender)
                 continue
             # Node 0 knows this better than the node: a handshake that began 8 s ago and did not end is in the kernel.
-            way = message.knock.master
-            is_lost = not self._relays_for and way.outcome == "filtered" and self._is_half_open(sender[0])
+            path = message.knock.master
+            is_lost = not self._relays_for and path.outcome == "filtered" and self._is_half_open(sender[0])
             reply = KnockReply(
                 PROTOCOL,
                 self.serving,
@@ -180,7 +180,7 @@ class KnockListener:
             )
             is_news = self._keep(message, sender[0], is_lost=is_lost)
             with contextlib.suppress(OSError):
-                receiver.sendto(came.reply(encode(reply)), sender)
+                receiver.sendto(received.reply(encode(reply)), sender)
             if is_news:
                 self._heard(replace(message.knock, origin=self._origin(sender[0])))
 
@@ -227,19 +227,19 @@ class KnockListener:
             rank = message.knock.node_rank if self._relays_for else self._rank_of(message.knock)
             if self._nnodes and not -1 <= rank <= self._nnodes:
                 return False  # no node of this job
-            way, known = (
+            path, known = (
                 replace(_shortened(message.knock.master), answers_lost=is_lost),
                 self._knocks.get(rank),
             )
-            knock = Knock(message.knock.host, rank, way, self._origin(sender))
+            knock = Knock(message.knock.host, rank, path, self._origin(sender))
             self._knocks[rank] = replace(message, knock=knock)
         return message.final and not (known and known.final)
 
 
-def _shortened(way: MasterPath) -> MasterPath:
+def _shortened(path: MasterPath) -> MasterPath:
     """Return what is worth keeping of a path that a datagram tells."""
-    addresses = way.addresses if isinstance(way.addresses, Missing) else way.addresses[:_MOST_ADDRESSES]
-    return replace(way, name=way.name[:_MOST_TEXT], addresses=addresses, detail=way.detail[:_MOST_TEXT])
+    addresses = path.addresses if isinstance(path.addresses, Missing) else path.addresses[:_MOST_ADDRESSES]
+    return replace(path, name=path.name[:_MOST_TEXT], addresses=addresses, detail=path.detail[:_MOST_TEXT])
 
 
 def _bound(family: socket.AddressFamily, address: str, port: int) -> socket.socket:

@@ -66,13 +66,15 @@ def resolve_master(name: str, deadline: Deadline, say: Callable[[str], None]) ->
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
 
 
-def describe(name: str, port: int, addresses: Fact[tuple[str, ...]], own: frozenset[str]) -> MasterPath:
+def describe(
+    name: str, port: int, addresses: Fact[tuple[str, ...]], own_addresses: frozenset[str]
+) -> MasterPath:
     """Return the path as far as it is known without connecting: name, addresses, the kernel's choice of source."""
     nowhere = Missing("absent", "the name has no address")
     if isinstance(addresses, Missing):
         return MasterPath(name, port, addresses, False, nowhere, nowhere, "unresolvable", addresses.detail)
     source, interface = source_for(addresses[0], port)
-    local = all(address in own or is_loopback(address) for address in addresses)
+    local = all(address in own_addresses or is_loopback(address) for address in addresses)
     return MasterPath(name, port, addresses, local, source, interface, "refused")
 
 
@@ -87,80 +89,80 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
     started = time.monotonic()
     name = launch.master_addr or ""
     addresses = resolve_master(name, deadline, say)
-    way = describe(name, launch.master_port, addresses, search.own_addresses)
+    path = describe(name, launch.master_port, addresses, search.own_addresses)
     if not isinstance(addresses, Missing):
-        way = _connect(way, addresses, search, deadline, say)
-        if way.outcome == "refused" and not (way.serving_confirmed or way.serves_at or way.not_served):
-            way = replace(way, nobody_there=refuses_datagrams(addresses, way.port))
-    if way.outcome == "refused" and (claim := _unproven(search)):
-        way = replace(way, detail=f"{way.detail}; {claim}")
-    return replace(way, seconds=round(time.monotonic() - started, 3))
+        path = _connect(path, addresses, search, deadline, say)
+        if path.outcome == "refused" and not (path.serving_confirmed or path.serves_at or path.not_served):
+            path = replace(path, nobody_there=refuses_datagrams(addresses, path.port))
+    if path.outcome == "refused" and (claim := _unproven(search)):
+        path = replace(path, detail=f"{path.detail}; {claim}")
+    return replace(path, seconds=round(time.monotonic() - started, 3))
 
 
 def _connect(
-    way: MasterPath,
+    path: MasterPath,
     addresses: Sequence[str],
     search: MasterSearch,
     deadline: Deadline,
     say: Callable[[str], None],
 ) -> MasterPath:
     is_apart, is_rank_0 = search.launch.is_apart, search.launch.node_rank == 0
-    # A process that is told its rank alone may be on node 0's host: loopback is wrong only where nobody serves there.
-    astray = way.is_local and (is_apart or (not is_rank_0 and search.launch.told == "rank"))
+    # A process that only knows its rank may be on node 0's host: loopback is wrong only where no store is served there.
+    astray = path.is_local and (is_apart or (not is_rank_0 and search.launch.told == "rank"))
     patience = deadline.within(timeouts.MASTER_LOCAL_S) if astray and is_apart else deadline
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
     confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else deadline
-    way = replace(way, serving_confirmed=search.serving)
+    path = replace(path, serving_confirmed=search.serving)
     knocking, was_told, claim = _Knocking(), False, ""
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
-        tried, outcome, detail = _dialled(way, search, Deadline(allowed_s), say)
-        if outcome == "filtered" and way.attempts and allowed_s < timeouts.MASTER_SYN_S:
+        tried, outcome, detail = _dialled(path, search, Deadline(allowed_s), say)
+        if outcome == "filtered" and path.attempts and allowed_s < timeouts.MASTER_SYN_S:
             break  # cut short by the deadline: so little silence does not unsay what was answered before
-        way = replace(
-            tried, attempts=way.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
+        path = replace(
+            tried, attempts=path.attempts + 1, detail=detail, outcome=_word(outcome, astray, addresses)
         )
         is_over = outcome == "no-route" and unreachable.passed
         if outcome in ("connected", "filtered", "error") or patience.passed or is_over:
             break
         if not was_told:
-            say(f"{way.name}:{way.port} {outcome} ({detail}); trying until it answers")
+            say(f"{path.name}:{path.port} {outcome} ({detail}); trying until it answers")
             was_told = True
         if knocking.is_due():
-            asked = ask(way, search, everywhere=knocking.is_widely_due())
-            way = asked.way
+            asked = ask(path, search, everywhere=knocking.is_widely_due())
+            path = asked.path
             if asked.direct is not None and asked.direct.given_up:
-                way = _given_up(way, asked.direct)
+                path = _given_up(path, asked.direct)
                 break
             claim = claim or _said(_unproven(search), say)
             if asked.direct is not None and astray:
                 patience = deadline  # node 0 is on this very machine, and has not begun to serve
-            if way.serving_confirmed or way.serves_at:
+            if path.serving_confirmed or path.serves_at:
                 confirmed = confirmed.within(timeouts.MASTER_CONFIRMED_S)
         if confirmed.passed:
             break
         time.sleep(patience.left(timeouts.MASTER_RETRY_S))
-    return way
+    return path
 
 
 def _dialled(
-    way: MasterPath, search: MasterSearch, deadline: Deadline, say: Callable[[str], None]
+    path: MasterPath, search: MasterSearch, deadline: Deadline, say: Callable[[str], None]
 ) -> tuple[MasterPath, DialOutcome, str]:
-    """Return what a connection to the master met; who gets no answer asks whether there should be one.
+    """Return how a connection to the master ended; without an answer, ask by datagram whether it serves.
 
     Four lost SYNs are enough where node 0 is known to serve, or where this node's own firewall drops what it sends.
     """
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_FIRST_SYNS_S))
-    if outcome == "filtered" and not way.attempts:
-        say(f"{way.name}:{way.port} does not answer; trying for {deadline.left():.0f} s")
+    addresses = () if isinstance(path.addresses, Missing) else path.addresses
+    outcome, detail = dial(addresses, path.port, deadline.within(timeouts.MASTER_FIRST_SYNS_S))
+    if outcome == "filtered" and not path.attempts:
+        say(f"{path.name}:{path.port} does not answer; trying for {deadline.left():.0f} s")
     while outcome == "filtered" and not deadline.passed:
-        way = ask(way, search).way
-        way = replace(way, blocked_here=_is_blocked_here(addresses, way.port))
-        outcome, detail = dial(addresses, way.port, deadline.within(timeouts.MASTER_MORE_SYNS_S))
-        if way.serving_confirmed or way.serves_at or way.blocked_here:
+        path = ask(path, search).path
+        path = replace(path, blocked_here=_is_blocked_here(addresses, path.port))
+        outcome, detail = dial(addresses, path.port, deadline.within(timeouts.MASTER_MORE_SYNS_S))
+        if path.serving_confirmed or path.serves_at or path.blocked_here:
             break
-    return way, outcome, detail
+    return path, outcome, detail
 
 
 def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
@@ -180,9 +182,9 @@ def _is_blocked_here(addresses: Sequence[str], port: int) -> bool:
 
 
 class Asked(Struct, frozen=True):
-    """What a knock came to: the path with what was learned, and the reply of node 0 at the master address itself."""
+    """The result of a knock: the path with what was learned, and the reply of node 0 at the master address itself."""
 
-    way: MasterPath
+    path: MasterPath
     direct: KnockReply | None
     is_heard: bool  # by node 0 or by a node that can tell it
 
@@ -209,36 +211,38 @@ class _Knocking:
         return True
 
 
-def ask(way: MasterPath, search: MasterSearch, *, final: bool = False, everywhere: bool = True) -> Asked:
+def ask(path: MasterPath, search: MasterSearch, *, final: bool = False, everywhere: bool = True) -> Asked:
     """Knock at the master address, and `everywhere` else if node 0 does not reply there."""
-    knocked, message = _knocked(way, search), _message(way, search, final=final)
+    knocked, message = _knocked(path, search), _message(path, search, final=final)
     reply = send_knock(knocked, message, timeouts.KNOCK_S) if knocked.addresses else None
     if reply is not None and not reply.relay:
-        is_up = way.serving_confirmed or reply.serving
-        way = replace(way, serving_confirmed=is_up, confirmed_by_relay=False, answers_lost=reply.answers_lost)
-        return Asked(way, reply, True)
+        is_up = path.serving_confirmed or reply.serving
+        path = replace(
+            path, serving_confirmed=is_up, confirmed_by_relay=False, answers_lost=reply.answers_lost
+        )
+        return Asked(path, reply, True)
     replies = knock_everywhere(knocked, message, timeouts.KNOCK_S) if everywhere else ()
-    for address, said in replies:
-        way = _with_reply(way, search, address, said)
-    return Asked(way, None, bool(replies))
+    for address, knock_reply in replies:
+        path = _with_reply(path, search, address, knock_reply)
+    return Asked(path, None, bool(replies))
 
 
-def _with_reply(way: MasterPath, search: MasterSearch, address: str, reply: KnockReply) -> MasterPath:
+def _with_reply(path: MasterPath, search: MasterSearch, address: str, reply: KnockReply) -> MasterPath:
     """Return the path with what a reply from that address says about where node 0 serves.
 
     Anybody can reply to a broadcast. Without a key only node 0 itself is believed to be elsewhere, at the address that
     it replies from; nothing is sent there.
     """
     if not reply.serving:
-        return way
+        return path
     at = reply.serves_at if reply.relay else address
-    known = () if isinstance(way.addresses, Missing) else way.addresses
+    known = () if isinstance(path.addresses, Missing) else path.addresses
     if at in known:
-        by_relay = reply.relay and (way.confirmed_by_relay or not way.serving_confirmed)
-        way = replace(way, serving_confirmed=True, confirmed_by_relay=by_relay)
-        return replace(way, answers_lost=way.answers_lost or reply.answers_lost)
+        by_relay = reply.relay and (path.confirmed_by_relay or not path.serving_confirmed)
+        path = replace(path, serving_confirmed=True, confirmed_by_relay=by_relay)
+        return replace(path, answers_lost=path.answers_lost or reply.answers_lost)
     is_believed = not reply.relay or search.trust.key is not None
-    return replace(way, serves_at=at) if is_believed and _is_of_a_node(at) and not way.serves_at else way
+    return replace(path, serves_at=at) if is_believed and _is_of_a_node(at) and not path.serves_at else path
 
 
 def _is_of_a_node(text: str) -> bool:
@@ -257,54 +261,54 @@ def _word(outcome: DialOutcome, astray: bool, addresses: Sequence[str]) -> Maste
     return "refused" if outcome == "error" else outcome
 
 
-def give_up(way: MasterPath, search: MasterSearch) -> MasterPath:
+def give_up(path: MasterPath, search: MasterSearch) -> MasterPath:
     """Tell node 0 that this node cannot join (three times: datagrams get lost); return the path with its answer.
 
     A node 0 without a key can read only what is sent without one; the message holds nothing but this diagnosis.
     """
-    is_keyless = way.outcome == "other-key" and way.detail.startswith(NO_KEY_THERE)
+    is_keyless = path.outcome == "other-key" and path.detail.startswith(NO_KEY_THERE)
     if is_keyless:
         search = replace(search, trust=Trust())
     for _ in range(3):
-        asked = ask(way, search, final=True, everywhere=not is_keyless)
-        way = asked.way
+        asked = ask(path, search, final=True, everywhere=not is_keyless)
+        path = asked.path
         if asked.direct is not None and asked.direct.given_up:
-            return _given_up(way, asked.direct)
+            return _given_up(path, asked.direct)
         if asked.is_heard:
             break
-    return way
+    return path
 
 
-def is_served(search: MasterSearch, way: MasterPath) -> bool:
+def is_served(search: MasterSearch, path: MasterPath) -> bool:
     """Return whether node 0 itself says, by datagram, that its store is up there."""
-    reply = _reply(search, way)
+    reply = _reply(search, path)
     return reply is not None and reply.serving
 
 
-def _reply(search: MasterSearch, way: MasterPath) -> KnockReply | None:
-    reply = send_knock(_knocked(way, search), _message(way, search, final=False), timeouts.KNOCK_S)
+def _reply(search: MasterSearch, path: MasterPath) -> KnockReply | None:
+    reply = send_knock(_knocked(path, search), _message(path, search, final=False), timeouts.KNOCK_S)
     return None if reply is None or reply.relay else reply
 
 
-def unanswered(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
+def unanswered(search: MasterSearch, path: MasterPath, why: Missing) -> MasterPath:
     """Return the path to what accepts connections and does not answer as a store: "lost" or "foreign"."""
-    return unjoined(way, why, is_alive=_reply(search, way) is not None)
+    return unjoined(path, why, is_alive=_reply(search, path) is not None)
 
 
-def slow_names(search: MasterSearch, way: MasterPath) -> str:
+def slow_names(search: MasterSearch, path: MasterPath) -> str:
     """Return why torch's store takes long although node 0 itself serves it there: a silent name server; else nothing.
 
     Node 0's word is an unproven datagram: it only keeps from accusing what answers, or from ending too early.
     """
-    reply = _reply(search, way)
+    reply = _reply(search, path)
     if reply is None or not reply.serving or search.trust.key is not None:
         return ""
     theirs = tuple(server for server in reply.silent_servers[:_MOST_SERVERS] if _is_server(server))
     silent = {"this node": silent_servers(), "node 0": theirs}
-    told = [f"{servers_text(servers)} of {whose}" for whose, servers in silent.items() if servers]
-    if not told:
+    server_texts = [f"{servers_text(servers)} of {whose}" for whose, servers in silent.items() if servers]
+    if not server_texts:
         return ""
-    return f"{' and '.join(told)} gave no answer, and torch's store, which node 0 serves there, waits for it"
+    return f"{' and '.join(server_texts)} gave no answer, and torch's store, which node 0 serves there, waits for it"
 
 
 def _is_server(text: str) -> bool:
@@ -315,39 +319,39 @@ def _is_server(text: str) -> bool:
     return "%" not in text
 
 
-def is_elsewhere(search: MasterSearch, way: MasterPath) -> tuple[MasterPath, bool]:
+def is_elsewhere(search: MasterSearch, path: MasterPath) -> tuple[MasterPath, bool]:
     """Return the path with what datagrams say of node 0, and whether it is not what answers at the master address.
 
     It serves elsewhere, or says that it cannot serve.
     """
-    asked = ask(way, search)
+    asked = ask(path, search)
     if asked.direct is not None and asked.direct.given_up:
-        return _given_up(way, asked.direct), True
-    is_over = bool(asked.way.serves_at) and not asked.way.serving_confirmed
-    return asked.way, is_over
+        return _given_up(path, asked.direct), True
+    is_over = bool(asked.path.serves_at) and not asked.path.serving_confirmed
+    return asked.path, is_over
 
 
-def unmarked(search: MasterSearch, way: MasterPath, why: Missing) -> MasterPath:
+def unmarked(search: MasterSearch, path: MasterPath, why: Missing) -> MasterPath:
     """Return the path to a TCPStore without the mark of this job: of another job, unless it is node 0's own.
 
-    Then somebody erased the mark, or node 0 ended or hangs before it wrote it: nothing is said about the network.
+    Then another process erased the mark, or node 0 ended or hung before it wrote it: no fault of the network.
     """
-    if way.serving_confirmed or is_served(search, way):
+    if path.serving_confirmed or is_served(search, path):
         detail = "node 0 serves its store there, but what it wrote was erased: another program writes into it"
-        return replace(way, outcome="lost", detail=detail, serving_confirmed=True)
-    found = unanswered(search, way, why)
+        return replace(path, outcome="lost", detail=detail, serving_confirmed=True)
+    found = unanswered(search, path, why)
     if found.outcome == "lost":
         return found
     return replace(found, detail=f"a TCPStore answers there, but of another program or job ({why.detail})")
 
 
-def _given_up(way: MasterPath, reply: KnockReply) -> MasterPath:
+def _given_up(path: MasterPath, reply: KnockReply) -> MasterPath:
     """Return the path as node 0 explains it: if ncclcheck failed there, TCP says nothing about the network."""
     word = f"node 0 answers by datagram: {reply.given_up}"
     if reply.has_failed:
-        return replace(way, outcome="lost", detail=word)
-    way = replace(way, not_served=reply.given_up)
-    return way if word in way.detail else replace(way, detail=f"{way.detail}; {word}")
+        return replace(path, outcome="lost", detail=word)
+    path = replace(path, not_served=reply.given_up)
+    return path if word in path.detail else replace(path, detail=f"{path.detail}; {word}")
 
 
 def _unproven(search: MasterSearch) -> str:
@@ -364,10 +368,10 @@ def _said(claim: str, say: Callable[[str], None]) -> str:
     return claim
 
 
-def _knocked(way: MasterPath, search: MasterSearch) -> Knocked:
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    return Knocked(addresses, way.port, search.trust, search.launch.hosts)
+def _knocked(path: MasterPath, search: MasterSearch) -> Knocked:
+    addresses = () if isinstance(path.addresses, Missing) else path.addresses
+    return Knocked(addresses, path.port, search.trust, search.launch.hosts)
 
 
-def _message(way: MasterPath, search: MasterSearch, *, final: bool) -> KnockMessage:
-    return KnockMessage(PROTOCOL, search.job_id, final, Knock(search.host, search.launch.node_rank, way))
+def _message(path: MasterPath, search: MasterSearch, *, final: bool) -> KnockMessage:
+    return KnockMessage(PROTOCOL, search.job_id, final, Knock(search.host, search.launch.node_rank, path))

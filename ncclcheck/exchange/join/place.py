@@ -24,7 +24,7 @@ def draw_local_rank(store: Store, host: str) -> int | Missing:
 
 
 def placed_by_arrival(launch: Launch, host: str, store: Store) -> Fact[Launch]:
-    """Return the launch with the ranks that its launcher gave nobody: in order of arrival.
+    """Return the launch with ranks in order of arrival, where the launcher assigned none.
 
     Rank 0 drew its local rank before others could. More nodes than the job has clash.
     """

@@ -1,7 +1,7 @@
 """Nodes that have joined pass on to node 0 what they hear from nodes that cannot: where only node 0 is out of reach.
 
 A node listens for knocks as node 0 does, and writes those that it hears into the store. It adds its own name, so the
-report says by which path a claim came.
+report says by which path a claim arrived.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class RelayedKnock(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def listen_for_others(
-    search: MasterSearch, way: MasterPath, join: Callable[[], Store | Missing]
+    search: MasterSearch, path: MasterPath, join: Callable[[], Store | Missing]
 ) -> KnockListener:
     """Listen for knocks until it is closed; each is written into node 0's store, over a connection made by `join`.
 
-    `search` says who this node is, and `way` how it reached node 0.
+    `search` says who this node is, and `path` how it reached node 0.
     """
     launch, passed_on = search.launch, 0
 
@@ -63,9 +63,9 @@ def listen_for_others(
         finally:
             store.close()
 
-    at = "" if isinstance(way.addresses, Missing) or not way.addresses else way.addresses[0]
+    at = "" if isinstance(path.addresses, Missing) or not path.addresses else path.addresses[0]
     listener = KnockListener(
-        way.port, launch.job_id, launch.most_node_ranks, search.trust, relays_for=at, heard=heard
+        path.port, launch.job_id, launch.most_node_ranks, search.trust, relays_for=at, heard=heard
     )
     listener.serving = True
     return listener
@@ -74,8 +74,8 @@ def listen_for_others(
 class RelayedKnocks:
     """Node 0's view of the knocks that reached it, or others. State: what was read of the store, and when."""
 
-    def __init__(self, own: Callable[[], dict[int, Knock]], launch: Launch, trust: Trust) -> None:
-        self._own, self._launch, self._trust = own, launch, trust
+    def __init__(self, own_knocks: Callable[[], dict[int, Knock]], launch: Launch, trust: Trust) -> None:
+        self._own, self._launch, self._trust = own_knocks, launch, trust
         self._began = self._looked = time.monotonic()
         self._read: dict[int, Knock] = {}
         self._drawn = 0
@@ -119,19 +119,19 @@ class RelayedKnocks:
         if knock.node_rank >= 0:
             return knock.node_rank
         known = self._read | self._own()
-        if knock.host in (said.host for said in known.values()):
+        if knock.host in (known_knock.host for known_knock in known.values()):
             return 0  # it has been heard
         return next((rank for rank in range(self._launch.most_node_ranks - 1, 0, -1) if rank not in known), 0)
 
     def _judged(self, knock: Knock, rank: int) -> Knock:
         """Return the knock with what only node 0 can see: connection requests of that address that arrived here."""
-        way = knock.master
-        callers = half_open({self._launch.master_port}) if way.outcome == "filtered" else frozenset()
-        is_lost = bool(callers & {knock.origin, str(way.source_address)})
+        path = knock.master
+        callers = half_open({self._launch.master_port}) if path.outcome == "filtered" else frozenset()
+        is_lost = bool(callers & {knock.origin, str(path.source_address)})
         # Without a key a stranger can have written this: it never passes for something that is proven.
         origin = knock.origin or ("" if self._trust.key else "an unknown address")
-        way = replace(way, answers_lost=is_lost)
-        return Knock(knock.host, rank, way, _printable(origin), _printable(knock.relay) or "another node")
+        path = replace(path, answers_lost=is_lost)
+        return Knock(knock.host, rank, path, _printable(origin), _printable(knock.relay) or "another node")
 
 
 def _printable(text: str) -> str:

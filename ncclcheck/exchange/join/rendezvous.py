@@ -16,12 +16,14 @@ from ncclcheck.model.formats.addresses import is_loopback
 from ncclcheck.model.launch import NOT_RANKED, Launch
 
 
-def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.RENDEZVOUS_RESOLVE_S) -> Launch:
+def placed(
+    launch: Launch, own_addresses: frozenset[str], deadline_s: float = timeouts.RENDEZVOUS_RESOLVE_S
+) -> Launch:
     """Return the launch with `serves_store` decided, and node rank 0 where other nodes will call this node.
 
     That is the node that torch takes for the host (`--rdzv-conf is_host` decides, else `takes_itself_for_host`), and
     also the one that has the endpoint's address though torch does not notice: it then says so. Every other node gets
-    its rank when it joins. `own` are this node's addresses.
+    its rank when it joins. `own_addresses` are this node's addresses.
     """
     host, end = launch.master_addr or "", time.monotonic() + deadline_s
     rule = start(takes_itself_for_host, host)
@@ -30,7 +32,7 @@ def placed(launch: Launch, own: frozenset[str], deadline_s: float = timeouts.REN
     serves: Fact[bool] = rule.result(max(end - time.monotonic(), 0.1)) if chosen is None else chosen
     serves_store = not isinstance(serves, Missing) and serves
     is_called = not isinstance(addresses, Missing) and any(
-        address in own and not is_loopback(address) for address in addresses
+        address in own_addresses and not is_loopback(address) for address in addresses
     )
     rank = 0 if serves_store or is_called else NOT_RANKED
     return replace(launch, serves_store=serves_store, node_rank=rank, rank=rank)

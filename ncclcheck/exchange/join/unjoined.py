@@ -17,25 +17,25 @@ _QUESTION = (
 )
 
 
-def unjoined(way: MasterPath, why: Missing, *, is_alive: bool) -> MasterPath:
+def unjoined(path: MasterPath, why: Missing, *, is_alive: bool) -> MasterPath:
     """Return the path with outcome "lost" where node 0 itself ended or hangs there, else "foreign".
 
     Nothing listens any more: what accepted has ended. Node 0 also holds the port's number over UDP. Where nobody
     refuses datagrams, and nothing at all comes back over TCP, its process is stopped or hangs. `is_alive`: node 0
     answers datagrams, so it is not what is silent.
     """
-    addresses = () if isinstance(way.addresses, Missing) else way.addresses
-    outcome, _ = dial(addresses, way.port, Deadline(timeouts.UNJOINED_LOOK_S))
+    addresses = () if isinstance(path.addresses, Missing) else path.addresses
+    outcome, _ = dial(addresses, path.port, Deadline(timeouts.UNJOINED_LOOK_S))
     if outcome == "refused":
         ended = "what accepted the connection ended before it answered: nothing listens there any more"
-        return replace(way, outcome="lost", detail=ended)
-    if not is_alive and not _reacts(addresses, way.port) and not refuses_datagrams(addresses, way.port):
+        return replace(path, outcome="lost", detail=ended)
+    if not is_alive and not _reacts(addresses, path.port) and not refuses_datagrams(addresses, path.port):
         hangs = (
             "connections are accepted and nothing ever answers: the process that listens is stopped or hangs"
         )
-        return replace(way, outcome="lost", detail=hangs)
+        return replace(path, outcome="lost", detail=hangs)
     detail = f"something accepts connections there but does not answer as a TCPStore ({why.detail})"
-    return replace(way, outcome="foreign", detail=detail)
+    return replace(path, outcome="foreign", detail=detail)
 
 
 def _reacts(addresses: tuple[str, ...], port: int) -> bool:

@@ -1,6 +1,6 @@
 """The verdict from node 0 itself: asked for at the master address, where no stranger can answer.
 
-Everybody who reaches the store can write a verdict into it. Who starts a command on it asks node 0 directly, by a
+Any process that reaches the store can write a verdict. Before a node starts a command, it asks node 0 directly, by a
 connection to the master address that its own launcher gave it. Node 0 says what its verdict is, whether it was judged
 by what this node really sent, and which report belongs to it. The store only tells the port.
 """
@@ -49,7 +49,7 @@ class VerdictConfirmation(Struct, frozen=True, forbid_unknown_fields=True):
     report: str = ""  # the digest of the report's document
 
 
-class Given(Struct, frozen=True):
+class GivenVerdict(Struct, frozen=True):
     """The verdict that node 0 has given, the digest of its report, and of what it had read (key -> digest)."""
 
     exit_code: int
@@ -62,16 +62,16 @@ class VerdictServer:
 
     def __init__(self, nonce: str) -> None:
         self._nonce = nonce
-        self._given: Given | None = None
+        self._given: GivenVerdict | None = None
         self._room = threading.Semaphore(_MOST_AT_ONCE)
         self._listener = _listener()
         self.port: int = self._listener.getsockname()[1]
         self._thread = threading.Thread(target=self._serve, name="verdict", daemon=True)
         self._thread.start()
 
-    def give(self, given: Given) -> None:
+    def give(self, verdict: GivenVerdict) -> None:
         """Answer with this verdict from now on."""
-        self._given = given
+        self._given = verdict
 
     def close(self) -> None:
         """Free the port."""
@@ -103,23 +103,23 @@ class VerdictServer:
         self._room.release()
 
     def _confirmation(self, question: Question) -> VerdictConfirmation:
-        given = self._given
-        if given is None:
+        verdict = self._given
+        if verdict is None:
             return VerdictConfirmation(PROTOCOL, question.challenge[:64], None)
-        # An answer that came too late was not judged; without facts nothing of a node was.
+        # A late answer was not judged; of a node without facts nothing was.
         unread = {keys.facts(question.ticket): ""}
         changed = tuple(
             key
             for key, digest in question.sent.items()
-            if given.read.get(key, unread.get(key, digest)) != digest
+            if verdict.read.get(key, unread.get(key, digest)) != digest
         )
         return VerdictConfirmation(
-            PROTOCOL, question.challenge[:64], given.exit_code, changed[:8], given.report
+            PROTOCOL, question.challenge[:64], verdict.exit_code, changed[:8], verdict.report
         )
 
 
 def serve_verdict(store: Store, nonce: str) -> VerdictServer | None:
-    """Return where the others ask node 0 itself for its verdict; None where no port can be had: then nobody starts."""
+    """Return where the others ask node 0 for its verdict; None if no port is free: then no node starts anything."""
     try:
         server = VerdictServer(nonce)
     except OSError:
@@ -129,7 +129,7 @@ def serve_verdict(store: Store, nonce: str) -> VerdictServer | None:
 
 
 class VerdictAsker(Struct, frozen=True):
-    """Who asks: the store in which it met the others, the run's nonce, and its ticket."""
+    """The asking process: the store of its run, the run's nonce, and its ticket."""
 
     store: RecordingStore
     nonce: str
@@ -137,7 +137,7 @@ class VerdictAsker(Struct, frozen=True):
 
 
 def ask_verdict(host: str, port: int, asker: VerdictAsker, sent: dict[str, str]) -> VerdictConfirmation | str:
-    """Return what node 0 at `host` confirms to who sent these messages, or why nothing came from there."""
+    """Return what node 0 at `host` confirms to the sender of these messages, or why it did not answer."""
     if not _FIRST_PORT <= port <= _LAST_PORT:
         return f"port {port} is none of a listener"
     deadline = Deadline(timeouts.VERDICT_ASK_S)

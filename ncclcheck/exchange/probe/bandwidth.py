@@ -63,7 +63,7 @@ class Sent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Received(Struct, frozen=True, forbid_unknown_fields=True):
-    """The receiver's side: at what rate payload came in the measured seconds, and how busy the receiver was."""
+    """The receiver's side: the rate of the payload in the measured seconds, and how busy the receiver was."""
 
     number: int
     outcome: ProbeOutcome
@@ -80,13 +80,18 @@ def channel_of(number: int, stream: int) -> str:
 
 
 def send(
-    number: int, target: Target, own: ProbeGreeting, peer_ticket: int, window: Window, start: Deadline
+    number: int,
+    target: Target,
+    own_greeting: ProbeGreeting,
+    peer_ticket: int,
+    window: Window,
+    start: Deadline,
 ) -> Sent:
     """Send from the moment the receiver says go, at the latest at `start`, until it has enough."""
     connections: list[socket.socket] = []
     try:
         for stream in range(STREAMS):
-            named = ProbeGreeting(own.nonce, own.ticket, channel=channel_of(number, stream))
+            named = ProbeGreeting(own_greeting.nonce, own_greeting.ticket, channel=channel_of(number, stream))
             connections.append(call(target, named, peer_ticket, start))
         source = str(connections[0].getsockname()[0])
         return _fill(number, connections, source, window, start)

@@ -10,10 +10,10 @@ from ncclcheck.exchange.probe.dial import outcome_of
 from ncclcheck.exchange.probe.greeting import (
     LINE_BYTES,
     ProbeGreeting,
+    first_line,
     is_answer,
     line_of,
     read_line,
-    said_by,
 )
 from ncclcheck.exchange.probe.reachability import Target
 from ncclcheck.model.errors import DecodeError
@@ -28,7 +28,7 @@ class CallError(Exception):
         self.outcome: ProbeOutcome = outcome
 
 
-def call(target: Target, own: ProbeGreeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
+def call(target: Target, own_greeting: ProbeGreeting, peer_ticket: int, deadline: Deadline) -> socket.socket:
     """Return a connection to the peer, which has filed it under `own.channel`. Raises CallError."""
     seconds = max(deadline.left(), 0.001)
     try:
@@ -40,10 +40,10 @@ def call(target: Target, own: ProbeGreeting, peer_ticket: int, deadline: Deadlin
         raise CallError("error" if word == "connected" else word, str(error)[:200]) from error
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        said = said_by(own)
-        connection.sendall(line_of(said))
+        greeting = first_line(own_greeting)
+        connection.sendall(line_of(greeting))
         answer = read_line(_line(connection, deadline))
-        if not is_answer(answer, said, own.nonce) or answer.ticket != peer_ticket:
+        if not is_answer(answer, greeting, own_greeting.nonce) or answer.ticket != peer_ticket:
             raise CallError("wrong-peer", f"another node answered at {target.address}")
     except TimeoutError as error:
         reset(connection)

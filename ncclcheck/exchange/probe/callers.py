@@ -1,4 +1,4 @@
-"""Who calls whom to see what is reached, and on which routes."""
+"""Which node probes which other nodes, and on which routes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ncclcheck.model.facts import Interface, Route
 
 
 def called_by_each(peers: Sequence[Peer], pairs: Iterable[tuple[int, int]]) -> dict[int, tuple[Peer, ...]]:
-    """Return by ticket whom each node calls, and where, of pairs (from, to) of positions."""
+    """Return by ticket the peers and targets that each node probes, of pairs (from, to) of positions."""
     called: dict[int, list[Peer]] = {peer.ticket: [] for peer in peers}
     callers: Counter[int] = Counter()
     for source, target in pairs:

@@ -1,4 +1,4 @@
-"""TCP connects whose outcome is a word: the answer of the kernel, or that none came in time."""
+"""TCP connects whose outcome is a word: the answer of the kernel, or no answer in time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dial(addresses: Sequence[str], port: int, deadline: Deadline) -> tuple[DialO
 
     A client goes on to the next address where one is refused or has no route, and waits where one does not answer: so
     does torch (torch/csrc/distributed/c10d/socket.cpp, SocketConnectOp), so an address that is silent is "filtered"
-    though a later one would connect. All are tried at once. "filtered" means that no answer of any kind came by the
+    though a later one would connect. All are tried at once. "filtered" means that no answer of any kind arrived by the
     deadline. The connections are closed again.
     """
     outcomes: dict[str, tuple[DialOutcome, str]] = {}

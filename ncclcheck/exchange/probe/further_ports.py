@@ -26,7 +26,7 @@ FURTHER_PORTS = 4  # one in each quarter of the range
 FURTHER_PEERS = 64  # of a node, whose further ports it calls; and so many nodes call those of a node
 FURTHER_AT_ONCE = 200
 Answer: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-Dialled: TypeAlias = Mapping[int, tuple[ProbeOutcome, str]]  # port -> what a connection to it met, in words
+Dialled: TypeAlias = Mapping[int, tuple[ProbeOutcome, str]]  # port -> how a connection to it ended, in words
 _ATTEMPTS = 8  # to find a free port in a quarter
 _RANGE, _RESERVED = (Path(f"/proc/sys/net/ipv4/ip_local_{name}") for name in ("port_range", "reserved_ports"))
 _CLOSED: tuple[ProbeOutcome, ...] = ("filtered", "no-route", "refused")  # the worst first
@@ -84,7 +84,7 @@ def _ports_in(text: str | Missing) -> frozenset[int]:
 
 
 async def dial_ports(address: str, ports: Sequence[int], gate: asyncio.Semaphore) -> Dialled:
-    """Return what a connection to each of these ports met, and in which words."""
+    """Return how a connection to each of these ports ended, with details."""
     outcomes = await asyncio.gather(*(_connect(address, port, gate) for port in ports))
     return dict(zip(ports, outcomes, strict=True))
 

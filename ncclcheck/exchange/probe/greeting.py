@@ -38,35 +38,35 @@ class GreetingLine(Struct, frozen=True, forbid_unknown_fields=True):
     proof: str
 
 
-def said_by(greeting: ProbeGreeting) -> GreetingLine:
+def first_line(greeting: ProbeGreeting) -> GreetingLine:
     """Return what a caller says first."""
     return _line(b"call", secrets.token_hex(_CHALLENGE_LETTERS // 2), greeting)
 
 
-def answered_by(called: GreetingLine, own: ProbeGreeting) -> GreetingLine:
+def answered_by(called: GreetingLine, own_greeting: ProbeGreeting) -> GreetingLine:
     """Return what a listener answers."""
-    return _line(b"answer", called.challenge, own)
+    return _line(b"answer", called.challenge, own_greeting)
 
 
-def line_of(said: GreetingLine) -> bytes:
+def line_of(greeting: GreetingLine) -> bytes:
     """Return it as it is sent."""
-    return encode(said) + b"\n"
+    return encode(greeting) + b"\n"
 
 
 def read_line(line: bytes) -> GreetingLine:
-    """Return what came. Raises DecodeError for what is no greeting."""
+    """Return the received greeting. Raises DecodeError for anything else."""
     return decode(line, GreetingLine, limit_bytes=LINE_BYTES)
 
 
-def is_caller(said: GreetingLine, nonce: str) -> bool:
+def is_caller(greeting: GreetingLine, nonce: str) -> bool:
     """Return whether a node of this run said it."""
-    is_whole = len(said.challenge) == _CHALLENGE_LETTERS
-    return bool(nonce) and is_whole and is_tag(said.proof, nonce.encode(), b"call", *_parts(said))
+    is_whole = len(greeting.challenge) == _CHALLENGE_LETTERS
+    return bool(nonce) and is_whole and is_tag(greeting.proof, nonce.encode(), b"call", *_parts(greeting))
 
 
-def is_answer(answer: GreetingLine, said: GreetingLine, nonce: str) -> bool:
+def is_answer(answer: GreetingLine, greeting: GreetingLine, nonce: str) -> bool:
     """Return whether a node of this run answered it to this caller."""
-    is_ours = answer.challenge == said.challenge
+    is_ours = answer.challenge == greeting.challenge
     return is_ours and is_tag(answer.proof, nonce.encode(), b"answer", *_parts(answer))
 
 
@@ -78,22 +78,22 @@ class Heard:
     def __init__(self) -> None:
         self._challenges: dict[str, None] = {}
 
-    def is_new(self, said: GreetingLine) -> bool:
+    def is_new(self, greeting: GreetingLine) -> bool:
         """Return whether it has not come before, and remember it."""
-        if said.challenge in self._challenges:
+        if greeting.challenge in self._challenges:
             return False
         if len(self._challenges) >= self._MOST:
             del self._challenges[next(iter(self._challenges))]
-        self._challenges[said.challenge] = None
+        self._challenges[greeting.challenge] = None
         return True
 
 
 def _line(role: bytes, challenge: str, greeting: ProbeGreeting) -> GreetingLine:
-    said = GreetingLine(challenge, greeting.ticket, greeting.segment_bytes, greeting.channel, "")
-    proof = tag_of(greeting.nonce.encode(), role, *_parts(said))
-    return GreetingLine(challenge, said.ticket, said.segment_bytes, said.channel, proof)
+    unsigned = GreetingLine(challenge, greeting.ticket, greeting.segment_bytes, greeting.channel, "")
+    proof = tag_of(greeting.nonce.encode(), role, *_parts(unsigned))
+    return GreetingLine(challenge, unsigned.ticket, unsigned.segment_bytes, unsigned.channel, proof)
 
 
-def _parts(said: GreetingLine) -> tuple[bytes, ...]:
-    fields = said.challenge, str(said.ticket), str(said.segment_bytes), said.channel
+def _parts(greeting: GreetingLine) -> tuple[bytes, ...]:
+    fields = greeting.challenge, str(greeting.ticket), str(greeting.segment_bytes), greeting.channel
     return tuple(field.encode(errors="replace") for field in fields)

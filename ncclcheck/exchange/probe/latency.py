@@ -15,7 +15,7 @@ from ncclcheck.exchange.probe.call import CallError, call
 from ncclcheck.exchange.probe.channels import reset
 from ncclcheck.exchange.probe.greeting import ProbeGreeting
 from ncclcheck.exchange.probe.reachability import Target
-from ncclcheck.exchange.probe.tcp_info import segments_of
+from ncclcheck.exchange.probe.tcp_info import kernel_round_trip_us, segments_of
 from ncclcheck.measure.links.rounds import ROUND_TRIPS
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Measured, Probe
@@ -66,6 +66,7 @@ def measure_latency(
         own_address = str(connection.getsockname()[0])
         times_us = _round_trips(connection, deadline, started + seconds)
         counted = segments_of((connection,))
+        kernel_us = kernel_round_trip_us(connection)
     except TimeoutError:
         return replace(failed, outcome="stalled", detail="a small message did not come back")
     except OSError as error:
@@ -87,6 +88,7 @@ def measure_latency(
             least_us,
             segments=counted if isinstance(counted, Missing) else counted.sent,
             resent=counted if isinstance(counted, Missing) else counted.resent,
+            kernel_us=kernel_us,
         ),
     )
 

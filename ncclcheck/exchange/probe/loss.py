@@ -95,7 +95,7 @@ class _Connection:
         self.socket.send(_END if self.is_ending else _MESSAGE)
 
     def read(self, *, is_last: bool) -> None:
-        """Take what came, and go on; with the end where this one is the last."""
+        """Read the received data and continue; finish after the last message."""
         data = self.socket.recv(_COUNTS.size)
         if not data:
             raise ConnectionResetError("the peer hung up")
@@ -108,7 +108,7 @@ class _Connection:
         self.left = 0 if is_last else self.left - 1
         self.begin()
 
-    def told(self) -> Fact[Segments]:
+    def counted(self) -> Fact[Segments]:
         """Return what the called node counted."""
         if len(self.answer) < _COUNTS.size:
             return _UNTOLD
@@ -117,9 +117,9 @@ class _Connection:
 
 
 def exchange(
-    partners: Sequence[tuple[int, Callee]], own: ProbeGreeting, seconds: float, deadline: Deadline
+    partners: Sequence[tuple[int, Callee]], own_greeting: ProbeGreeting, seconds: float, deadline: Deadline
 ) -> tuple[Exchanged, ...]:
-    """Return the round trips with all partners, (number of the round, whom to call), measured at the same time.
+    """Return the round trips with all partners, (number of the round, peer to call), measured at the same time.
 
     They take `seconds` at most, and then a second for what is still on its way.
     """
@@ -129,7 +129,9 @@ def exchange(
     try:
         for count in range(CONNECTIONS):  # the first of each partner first: calls may take all the time
             for number, callee in partners:
-                named = ProbeGreeting(own.nonce, own.ticket, channel=f"{CHANNEL}/{number}/{count}")
+                named = ProbeGreeting(
+                    own_greeting.nonce, own_greeting.ticket, channel=f"{CHANNEL}/{number}/{count}"
+                )
                 try:
                     called[number].append(_Connection(call(callee.target, named, callee.ticket, deadline)))
                 except CallError as failed:
@@ -185,7 +187,7 @@ def _summary(number: int, connections: Sequence[_Connection], taken_s: float) ->
         else f"{len(times_us)} round trips, median {median(times_us):.0f} us, the longest {times_us[-1] / 1e3:.1f} ms, "
         f"{sum(connection.late for connection in connections)} of 100 ms and more"
     )
-    back = _sum(connection.told() for connection in connections)
+    back = _sum(connection.counted() for connection in connections)
     return Exchanged(number, "ok", detail, len(times_us), taken_s, out, back)
 
 

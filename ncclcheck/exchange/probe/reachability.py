@@ -40,11 +40,11 @@ from ncclcheck.exchange.probe.greeting import (
     Heard,
     ProbeGreeting,
     answered_by,
+    first_line,
     is_answer,
     is_caller,
     line_of,
     read_line,
-    said_by,
 )
 from ncclcheck.exchange.probe.half_open import half_open
 from ncclcheck.model.errors import DecodeError
@@ -195,8 +195,8 @@ class Listeners:
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
         greeting = read_line(line)
         if is_caller(greeting, self._nonce) and self._heard.is_new(greeting):
-            own = ProbeGreeting(self._nonce, self._ticket)
-            writer.write(line_of(answered_by(greeting, own)))
+            own_greeting = ProbeGreeting(self._nonce, self._ticket)
+            writer.write(line_of(answered_by(greeting, own_greeting)))
             if greeting.channel:
                 self.channels.put(greeting.channel, greeting.ticket, _taken_from(writer))
                 return
@@ -209,9 +209,9 @@ class Listeners:
 def _taken_from(writer: asyncio.StreamWriter) -> socket.socket:
     """Return the connection as a blocking socket that outlives the writer. No data may be on its way here yet."""
     writer.transport.pause_reading()  # type: ignore[attr-defined]  # a transport of a socket has it
-    own: socket.socket = writer.get_extra_info("socket").dup()
-    own.setblocking(True)
-    return own
+    taken: socket.socket = writer.get_extra_info("socket").dup()
+    taken.setblocking(True)
+    return taken
 
 
 def probe_peers(
@@ -345,14 +345,14 @@ async def _talk(
 ) -> list[Probe]:
     try:
         segment_bytes = _segment_bytes(writer.get_extra_info("socket"))
-        said = said_by(replace(greeting, segment_bytes=segment_bytes))
-        writer.write(line_of(said))
+        own_line = first_line(replace(greeting, segment_bytes=segment_bytes))
+        writer.write(line_of(own_line))
         line = await asyncio.wait_for(reader.readline(), timeouts.PROBE_HELLO_S)
         answer = read_line(line)
     except (asyncio.TimeoutError, OSError, ValueError, DecodeError) as error:
         detail = f"connected, but no greeting of our run came back ({type(error).__name__})"
         return [replace(blank, outcome="wrong-peer", detail=detail)]
-    if not is_answer(answer, said, greeting.nonce) or answer.ticket != peer.ticket:
+    if not is_answer(answer, own_line, greeting.nonce) or answer.ticket != peer.ticket:
         return [replace(blank, outcome="wrong-peer", detail=f"another node answered at {blank.address}")]
     reached = replace(blank, outcome="ok", value=round((time.perf_counter() - started) * 1e6, 1), unit="us")
     sizes = (segment_bytes, BLOCK_BYTES)

@@ -21,7 +21,7 @@ from ncclcheck.exchange.probe.loss import Exchanged, echo_and_count, exchange
 from ncclcheck.exchange.probe.reachability import Peer
 from ncclcheck.exchange.probe.time_offset import CHANNEL as CLOCK
 from ncclcheck.exchange.probe.time_offset import measure_clock, tell_time
-from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.repeats import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan
 from ncclcheck.model.snapshot import Probe
 
@@ -82,8 +82,8 @@ class Ring(Struct, frozen=True, forbid_unknown_fields=True):
         blocked = frozenset(self.blocked)
         for number, network, shift in self.rounds():
             partner = (place + (shift if sends else -shift)) % self.count
-            way = (place, partner) if sends else (partner, place)
-            if (network, *way) not in blocked:
+            direction = (place, partner) if sends else (partner, place)
+            if (network, *direction) not in blocked:
                 yield number, network, self.at(partner)
 
 
@@ -157,9 +157,16 @@ def latencies_again(ring: Ring, again: RepeatedRounds, me: RingMember) -> tuple[
     for network, target in mine:
         peer = ring.at(target)
         callee = Callee(peer.ticket, peer.host, peer.targets[network])
-        own = me.greeting
+        own_greeting = me.greeting
         found.append(
-            measure_latency(me.host, own.nonce, own.ticket, callee, timeouts.LINKS_PINGS_AGAIN_S, deadline)
+            measure_latency(
+                me.host,
+                own_greeting.nonce,
+                own_greeting.ticket,
+                callee,
+                timeouts.LINKS_PINGS_AGAIN_S,
+                deadline,
+            )
         )
     return tuple(found)
 

@@ -45,9 +45,9 @@ def _are_places(ring: Ring, ticket: int) -> bool:
     places = frozenset(ring.places)
     if not len(places) == len(ring.places) == len(ring.peers) or not 0 < ring.size <= _MOST_PEERS:
         return False
-    own = ring.place_of(ticket)
-    shifts = ring.plan.shifts[:_MOST_SHIFTS] if own is not None else ()
-    partners = {((own or 0) + way * shift) % ring.size for shift in shifts for way in (1, -1)}
+    own_place = ring.place_of(ticket)
+    shifts = ring.plan.shifts[:_MOST_SHIFTS] if own_place is not None else ()
+    partners = {((own_place or 0) + sign * shift) % ring.size for shift in shifts for sign in (1, -1)}
     return all(0 <= place < ring.size for place in places) and partners <= places
 
 
@@ -67,7 +67,7 @@ def _is_of_ring(again: RepeatedRounds, ring: Ring) -> bool:
 
 
 def _called(ring: Ring, again: RepeatedRounds | None, ticket: int) -> Iterator[Peer]:
-    """Yield whom the node with this ticket calls in it."""
+    """Yield the peers that the node with this ticket calls in it."""
     place = ring.place_of(ticket)
     if place is None:
         return

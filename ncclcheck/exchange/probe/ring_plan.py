@@ -53,7 +53,7 @@ def plan_ring(
         and probe.listener == "ncclcheck"
         and not probe.closed_ports
     }
-    ways = {
+    host_pairs = {
         (network, place, partner): (
             peers[place].host,
             peers[partner].host,
@@ -61,21 +61,23 @@ def plan_ring(
         )
         for _, network, place, partner in whole.transfers()
     }
-    blocked = tuple(way for way, called in ways.items() if called in failed)
-    return Ring(peers, plan, blocked) if len(blocked) < len(ways) else None
+    blocked = tuple(connection for connection, called in host_pairs.items() if called in failed)
+    return Ring(peers, plan, blocked) if len(blocked) < len(host_pairs) else None
 
 
 def ring_of_each(ring: Ring, again: RepeatedRounds | None) -> dict[int, tuple[Ring, RepeatedRounds | None]]:
     """Return what each node needs of the ring, and of the repeated rounds, by ticket: itself and its partners."""
     if again is None:
         return {peer.ticket: (_part(ring, place, ()), None) for place, peer in enumerate(ring.peers)}
-    own: dict[int, list[tuple[int, tuple[int, int]]]] = {place: [] for place in range(len(ring.peers))}
+    rounds_of_place: dict[int, list[tuple[int, tuple[int, int]]]] = {
+        place: [] for place in range(len(ring.peers))
+    }
     for number, repeated in enumerate(again.rounds):
         for pair in repeated.pairs:
             for place in pair:
-                own[place].append((number, pair))
+                rounds_of_place[place].append((number, pair))
     parts: dict[int, tuple[Ring, RepeatedRounds | None]] = {}
-    for place, mine in own.items():
+    for place, mine in rounds_of_place.items():
         rounds = tuple(
             replace(repeated, pairs=tuple(pair for among, pair in mine if among == number))
             for number, repeated in enumerate(again.rounds)
@@ -88,7 +90,7 @@ def ring_of_each(ring: Ring, again: RepeatedRounds | None) -> dict[int, tuple[Ri
 def _part(ring: Ring, place: int, further: Iterable[int]) -> Ring:
     shifts = (*ring.plan.shifts, *(-shift for shift in ring.plan.shifts))
     places = tuple(sorted({place, *further, *((place + shift) % ring.count for shift in shifts)}))
-    blocked = tuple(way for way in ring.blocked if place in way[1:])
+    blocked = tuple(connection for connection in ring.blocked if place in connection[1:])
     return replace(
         ring,
         peers=tuple(ring.peers[number] for number in places),

@@ -21,16 +21,16 @@ _BYTES_TO_GBIT = 8 / 1e9
 
 
 def probes_of(
-    quantity: Quantity, ring: Ring, again: RepeatedRounds | None, told: Mapping[int, RingMeasurements]
+    quantity: Quantity, ring: Ring, again: RepeatedRounds | None, answers: Mapping[int, RingMeasurements]
 ) -> tuple[Probe, ...]:
     """Return the probes of what the nodes say, by their tickets."""
     if quantity == "latency":
-        return round_trips(ring, {ticket: answer.latencies for ticket, answer in told.items()})
+        return round_trips(ring, {ticket: answer.latencies for ticket, answer in answers.items()})
     if quantity == "loss":
-        tried = {ticket: answer.exchanged for ticket, answer in told.items()}
+        tried = {ticket: answer.exchanged for ticket, answer in answers.items()}
         return () if again is None else losses(ring, again, tried)
-    sent = {(ticket, end.number): end for ticket, answer in told.items() for end in answer.sent}
-    received = {(ticket, end.number): end for ticket, answer in told.items() for end in answer.received}
+    sent = {(ticket, end.number): end for ticket, answer in answers.items() for end in answer.sent}
+    received = {(ticket, end.number): end for ticket, answer in answers.items() for end in answer.received}
     return bandwidths(ring, Ends(sent, received), again or ring)
 
 
@@ -45,9 +45,13 @@ def round_trips(ring: Ring, latencies: Mapping[int, tuple[Probe, ...]]) -> tuple
     )
 
 
-def losses(ring: Ring, again: RepeatedRounds, told: Mapping[int, Sequence[Exchanged]]) -> tuple[Probe, ...]:
+def losses(
+    ring: Ring, again: RepeatedRounds, exchanged_by_ticket: Mapping[int, Sequence[Exchanged]]
+) -> tuple[Probe, ...]:
     """Return a probe per direction of each pair that was tried: the share of the small packets that got lost."""
-    by_pair = {(ticket, tried.number): tried for ticket, answer in told.items() for tried in answer}
+    by_pair = {
+        (ticket, tried.number): tried for ticket, answer in exchanged_by_ticket.items() for tried in answer
+    }
     return tuple(
         probe
         for number, network, place, partner in again.transfers()
@@ -59,7 +63,7 @@ def losses(ring: Ring, again: RepeatedRounds, told: Mapping[int, Sequence[Exchan
 def _both_directions(ring: Ring, network: int, pair: tuple[int, int], tried: Exchanged) -> Iterator[Probe]:
     caller, called = pair
     for source, to, counted in ((caller, called, tried.out), (called, caller, tried.back)):
-        own, target = ring.peers[source].targets[network], ring.peers[to].targets[network]
+        own_target, target = ring.peers[source].targets[network], ring.peers[to].targets[network]
         failed = Probe(
             "loss",
             ring.peers[source].host,
@@ -81,7 +85,7 @@ def _both_directions(ring: Ring, network: int, pair: tuple[int, int], tried: Exc
             measured=Measured(
                 tried.trips,
                 tried.seconds,
-                own.address,
+                own_target.address,
                 segments=counted.sent,
                 resent=min(counted.lost, counted.sent),
             ),

@@ -1,4 +1,4 @@
-"""What the kernel counted on a connection of ours: the packets with data that it sent, and those sent again."""
+"""What the kernel counted on a connection of ours: packets with data, packets sent again, and its own round trips."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from ncclcheck.model.fact import Fact, Missing
 
 # struct tcp_info of linux/tcp.h, which only ever grows at its end; the kernel returns as much of it as it knows.
 _TOTAL_RETRANS = struct.Struct("=100xI")
+_MIN_RTT = struct.Struct("=148xI")  # Linux 4.6
 _DATA_SEGS_OUT = struct.Struct("=156xI")  # Linux 4.6
 _DSACK_DUPS = struct.Struct("=216xI")  # Linux 4.19
 _MOST_BYTES = 512
+_NO_ROUND_TRIP = 0xFFFFFFFF
 _UNKNOWN = Missing("unsupported", "this kernel does not count the packets of a connection (TCP_INFO)")
+_NO_RTT = Missing("unsupported", "this kernel does not time the round trips of a connection (TCP_INFO)")
 
 
 class Segments(Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,3 +55,19 @@ def segments_of(connections: Iterable[socket.socket]) -> Fact[Segments]:
             total.needless + needless,
         )
     return total
+
+
+def kernel_round_trip_us(connection: socket.socket) -> Fact[float]:
+    """Return the quickest round trip that the kernel itself saw on the connection, in us (tcpi_min_rtt).
+
+    The peer's kernel acknowledges a packet before any process is woken up (the SYN always), so no busy process or core
+    makes it late: it is the network's.
+    """
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MOST_BYTES)
+    except OSError as error:
+        return Missing("error", f"TCP_INFO: {error.strerror}")
+    if len(info) < _MIN_RTT.size:
+        return _NO_RTT
+    least_us: int = _MIN_RTT.unpack_from(info)[0]
+    return _NO_RTT if least_us == _NO_ROUND_TRIP else float(least_us)

@@ -45,7 +45,7 @@ def sample(asked: int, arrived: int, answered: int, heard: int) -> Sample:
 
 
 def tell_time(connection: socket.socket) -> None:
-    """Answer each question with the time at which it came and that of the answer, until the caller hangs up."""
+    """Answer each question with its arrival time and the time of the answer, until the caller hangs up."""
     deadline = Deadline(timeouts.CLOCK_TELL_S)
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -61,7 +61,7 @@ def tell_time(connection: socket.socket) -> None:
         connection.close()
 
 
-def measure_clock(host: str, own: ProbeGreeting, callee: Callee, deadline: Deadline) -> Probe:
+def measure_clock(host: str, own_greeting: ProbeGreeting, callee: Callee, deadline: Deadline) -> Probe:
     """Measure how far the callee's clock is ahead of this node's, in us; `measured.least` is the quickest round trip.
 
     The true value is within half of that round trip.
@@ -71,7 +71,7 @@ def measure_clock(host: str, own: ProbeGreeting, callee: Callee, deadline: Deadl
     started = time.monotonic()
     patience = deadline.within(timeouts.CLOCK_CALL_S)
     try:
-        connection = call(target, replace(own, channel=CHANNEL), callee.ticket, patience)
+        connection = call(target, replace(own_greeting, channel=CHANNEL), callee.ticket, patience)
     except CallError as error:
         return replace(failed, outcome=error.outcome, detail=str(error))
     try:

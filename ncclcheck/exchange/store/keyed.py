@@ -60,7 +60,7 @@ class KeyedStore(DeadlineStore):
             ranks.set(keys.RANKS_MARK, self._mark)
 
     def ranks_mark(self) -> str:
-        """Return what became of the mark that nobody else has a reason to write in the ranks' store; "": it is there.
+        """Return what happened to this run's mark in the ranks' store; "": it is there.
 
         Who writes there may also have written what the ranks tell each other.
         """
@@ -116,18 +116,18 @@ def _joined(made: socket.socket, trust: Trust, caller: Caller, deadline: Deadlin
     if banner.job != job_digest(caller.prefix):
         return _OTHER_JOB
     key = _key_of(trust, banner)
-    said = introduced(banner, caller, key if isinstance(key, RunKey) else None)
-    made.sendall(encode(said) + b"\n")
+    introduction = introduced(banner, caller, key if isinstance(key, RunKey) else None)
+    made.sendall(encode(introduction) + b"\n")
     if isinstance(key, Missing):
         return key
     try:
         welcome = decode(receive_line(made, LINE_BYTES, deadline), Welcome, limit_bytes=LINE_BYTES)
     except DecodeError:
         return Missing("error", "what answers there is not ncclcheck")
-    if welcome.refused or welcome.protocol != PROTOCOL or not is_node_0(banner, said, key, welcome):
+    if welcome.refused or welcome.protocol != PROTOCOL or not is_node_0(banner, introduction, key, welcome):
         return Missing("denied", f"node 0 has another key than this node, whose key is from {key.by}")
     trust.key = key
-    return _store(made, session_of(banner, said, key, is_caller=True), welcome.ranks_port)
+    return _store(made, session_of(banner, introduction, key, is_caller=True), welcome.ranks_port)
 
 
 def _key_of(trust: Trust, banner: Banner) -> RunKey | Missing:
@@ -139,6 +139,6 @@ def _key_of(trust: Trust, banner: Banner) -> RunKey | Missing:
 
 
 def _store(made: socket.socket, session: SealedSession, ranks_port: int) -> Store:
-    own = made.dup()
-    own.settimeout(None)
-    return KeyedStore(Pipe(own.fileno(), own.fileno(), session=session), ranks_port, own)
+    duplicate = made.dup()
+    duplicate.settimeout(None)
+    return KeyedStore(Pipe(duplicate.fileno(), duplicate.fileno(), session=session), ranks_port, duplicate)

@@ -1,7 +1,8 @@
 """The store of a run that has a key: served by node 0 in its own memory, to callers who prove that they have the key.
 
-torch's TCPStore lets everybody who reaches it read, replace and erase all keys, and fill its memory. Here a stranger
-gets one line to prove himself, within seconds; the oldest of them go first, those of the busiest address before others.
+torch's TCPStore lets any process that reaches it read, replace and erase all keys, and fill its memory. Here a caller
+must prove within seconds, in one line, that it has the key; if there are too many, the oldest callers are dropped
+first, those of the busiest address before others.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ _FOR_A_WHILE = frozenset(
 
 
 class Served(Struct, frozen=True):
-    """What a server serves, and to whom. `credential` is what munge makes of the key, for those who ask it.
+    """What a server serves, and to which nodes. `credential` is what munge makes of the key, for those who ask it.
 
-    `ranks_port`: of torch's store beside it, which lets in whom it is told to; 0: there is none.
+    `ranks_port`: of torch's store beside it, which admits the listed sources; 0: there is none.
     """
 
     memory: MemoryBackend
@@ -142,7 +143,7 @@ class KeyedServer:
             self._loop.call_later(timeouts.KEYED_ADMITS_S, self._admit)
 
     def _admit(self) -> None:
-        """Tell the kernel whom torch's store lets in: of nodes that come together, once for all."""
+        """Set the source filter of torch's store in the kernel: once for all nodes that join together."""
         if self._sources != self._admitted and self.served.ranks_port not in (0, self.port):
             self._admitted = set(self._sources)
             admit_only(self.served.ranks_port, self._admitted)
@@ -153,7 +154,7 @@ class KeyedServer:
         self._members.discard(connection)
 
     def _accept(self) -> None:
-        """Take callers as fast as they come, so that a flood from one address keeps nobody else waiting."""
+        """Accept callers at once, so that a flood from one address keeps no other caller waiting."""
         gate = SourceGate()
         while True:
             try:
@@ -197,7 +198,7 @@ class _Connection(asyncio.Protocol):
         self._session: SealedSession | None = None
         self._transport: Any = None
         self._origin = ""
-        self._waiting: deque[bytes] = deque()  # lines of who does not read the answers
+        self._waiting: deque[bytes] = deque()  # lines of a caller that does not read the answers
         self._is_full = False
         self._end: asyncio.TimerHandle | None = None
 
@@ -222,7 +223,7 @@ class _Connection(asyncio.Protocol):
         self._server.left(self)
 
     def pause_writing(self) -> None:
-        """Take no more calls of who does not read the answers."""
+        """Accept no more calls of a caller that does not read the answers."""
         self._is_full = True
         self._transport.pause_reading()
 
@@ -233,7 +234,7 @@ class _Connection(asyncio.Protocol):
         self._work()
 
     def data_received(self, data: bytes) -> None:
-        """Take what came: an introduction, later sealed calls of the store."""
+        """Handle received data: first an introduction, later sealed calls of the store."""
         try:
             self._waiting.extend(self._lines.feed(data))
         except DecodeError:
@@ -258,14 +259,14 @@ class _Connection(asyncio.Protocol):
         self._drop("no-key" if self._session is None else "damaged")
 
     def _introduce(self, line: bytes) -> None:
-        said = decode(line, Introduction, limit_bytes=LINE_BYTES)
+        introduction = decode(line, Introduction, limit_bytes=LINE_BYTES)
         key = self._served.key
-        if not is_member(self._banner, said, key):
+        if not is_member(self._banner, introduction, key):
             self._transport.write(encode(Welcome(PROTOCOL, refused="other-key")) + b"\n")
-            self._drop("other-key" if said.proof else "no-key", said)
+            self._drop("other-key" if introduction.proof else "no-key", introduction)
             return
-        welcome = welcomed(self._banner, said, key, self._served.ranks_port)
-        self._session = session_of(self._banner, said, key, is_caller=False)
+        welcome = welcomed(self._banner, introduction, key, self._served.ranks_port)
+        self._session = session_of(self._banner, introduction, key, is_caller=False)
         self._lines = LineBuffer()
         self._server.proven(self)
         if self._end is not None:
@@ -275,8 +276,8 @@ class _Connection(asyncio.Protocol):
     def _is_late(self) -> None:
         self._drop("no-key")
 
-    def _drop(self, cause: ForeignCause, said: Introduction | None = None) -> None:
-        host, rank = (said.host, said.node_rank) if said is not None else ("", -1)
+    def _drop(self, cause: ForeignCause, introduction: Introduction | None = None) -> None:
+        host, rank = (introduction.host, introduction.node_rank) if introduction is not None else ("", -1)
         self._served.trust.drop(self._origin, cause, host, rank)
         self._waiting.clear()
         self._transport.close()  # what was written still goes out

@@ -32,7 +32,7 @@ REPORT = "report"
 SAVED = "saved"  # the snapshot
 VERDICT_PORT = "verdict-port"  # node 0: where it confirms its verdict, at the master address
 JUDGED = ("facts/", "answer/")  # begins the key of every document on which a verdict rests
-# Begin the keys that nobody waits for: they are looked for, or there before anybody is told to read them
+# Prefixes of keys that are never waited for: they are polled, or set before any process is told to read them
 POLLED = ("hello/", "facts/", "announced/", "order/", "answer/", "refused/", "still/", "bye/")
 NEVER_SET = "gone"  # read only to see whether the store still answers
 

@@ -101,7 +101,7 @@ def address_of_ranks(store: Store) -> str:
 
 
 def ranks_mark(store: Store) -> str:
-    """Return how somebody else has changed the store of the ranks, which is served beside this one; "" if not."""
+    """Return how another process changed the store of the ranks, which is served beside this one; "" if not."""
     return store.ranks_mark() if isinstance(store, KeyedStore) else ""
 
 

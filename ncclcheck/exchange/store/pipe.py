@@ -100,7 +100,7 @@ class Pipe:
         self._thread.start()
 
     def ended(self, seconds: float) -> bool:
-        """Return whether the other end is gone by then, so that the pipe is read no more."""
+        """Return whether the other end closed by then, so that the pipe is read no more."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -121,7 +121,7 @@ class Pipe:
         return self._ask("look").value or b"{}"
 
     def next_line(self, seconds: float) -> bytes | None:
-        """Return a line that answers no call; None where none came in time, or the other end is gone."""
+        """Return a line that answers no call; None where none arrived in time or the other end closed."""
         try:
             return self._lines.get(timeout=max(seconds, 0.001))
         except queue.Empty:

@@ -1,6 +1,6 @@
 """A store that remembers digests of what passed through it: to compare them with another process's, and with itself.
 
-What this process wrote once and nobody else may write stays as it is, and what it has read once stays there. Where that
+Keys that only this process may write must not change after it wrote them, nor keys that it has read. Where that
 is not so, another program writes into the store, and what is missing in it says nothing about any node.
 """
 
@@ -70,7 +70,7 @@ class RecordingStore:
         self._inner.close()
 
     def changed(self) -> dict[str, str]:
-        """Look at what this process wrote; return the keys that somebody else changed so far, and what became of them.
+        """Look at what this process wrote; return the keys that another process changed so far, and how.
 
         Of a store that is lost only what was noticed before.
         """
@@ -173,19 +173,19 @@ class RecordingStore:
         if time.monotonic() < self._next_look:
             return
         self._next_look = time.monotonic() + STORE_LOOK_S
-        first = next((key for key, own in list(self._own.items()) if own.size_bytes <= _SMALL_BYTES
+        first = next((key for key, written in list(self._own.items()) if written.size_bytes <= _SMALL_BYTES
                       and key not in self._rewritten), None)  # fmt: skip
         if first is not None:
             self._look_at(first)
 
     def _look_at(self, key: str) -> None:
-        own = self._own[key]
-        value = self._inner.get_document(key) if own.is_document else self._inner.get(key)
+        written = self._own[key]
+        value = self._inner.get_document(key) if written.is_document else self._inner.get(key)
         if self.lost is not None or key in self._rewritten:  # perhaps another thread writes it right now
             return
         if isinstance(value, Missing):
             self._change(key, "is gone" if value.missing == "absent" else "holds something else")
-        elif digest_of(value) != own.digest:
+        elif digest_of(value) != written.digest:
             self._change(key, "holds something else")
 
     def _change(self, key: str, what: str) -> None:

@@ -33,7 +33,7 @@ FIRST_IS_SILENT = "node 0 gave no sign of life"  # the folder itself answers
 class FolderView(Struct, frozen=True, forbid_unknown_fields=True):
     """What a node finds in the folder: whether the run of node 0 is there, and which others were ever seen there.
 
-    `first` is the host of node 0, where it came lately, with or without a run that is alive. `is_open`: any user may
+    `first` is the host of node 0, where it joined lately, with or without a run that is alive. `is_open`: any user may
     remove and replace files there.
     """
 
@@ -170,7 +170,7 @@ class FolderMember:
 
     def look(self) -> bytes:
         """Return whether the run is found, and which other hosts have a mark here. Raises OSError."""
-        # A name that nobody knows: in a folder for everybody somebody else could have taken it.
+        # An unpredictable name: in a shared folder another user could have taken a known one.
         touch(self._mark.with_name(f"{self._mark.name}-{secrets.token_hex(8)}"))
         names = sorted(os.listdir(self._folder))  # noqa: PTH208 (names only: one call, also of a large folder)
         if self.run is None:

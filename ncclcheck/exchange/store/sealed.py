@@ -1,8 +1,8 @@
 """The store that a launcher serves, in a run with a key: every value in it carries an HMAC.
 
-Everybody who reaches such a store can write into it. What was written without the key, or for another key of the store,
+Any process that reaches such a store can write. What was written without the key, or for another key of the store,
 or is older than what was read there before, counts as not written; a value that was read once is kept, whoever erases
-it. Counters carry no HMAC: they only say how many came.
+it. Counters carry no HMAC: they only count the processes.
 """
 
 from __future__ import annotations

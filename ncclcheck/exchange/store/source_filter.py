@@ -36,18 +36,18 @@ def admit_only(port: int, sources: Collection[str]) -> bool:
     if len(instructions) > _MOST_INSTRUCTIONS:
         return False
     code = b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)
-    kept = ctypes.create_string_buffer(code)
-    wanted = struct.pack("@HP", len(instructions), ctypes.addressof(kept))
+    instruction_buffer = ctypes.create_string_buffer(code)
+    filter_program = struct.pack("@HP", len(instructions), ctypes.addressof(instruction_buffer))
     is_done = False
     for listening in _listening(port):
         with suppress(OSError):
-            listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, wanted)
+            listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filter_program)
             is_done = True
     return is_done
 
 
 def program(sources: Collection[str]) -> list[_Instruction]:
-    """Return the filter: it keeps a packet of these sources, and one that came over the loopback interface."""
+    """Return the filter: it accepts packets of these sources, and packets on the loopback interface."""
     known = [_address(source) for source in sources]
     found = {version: {address for address in known if address.version == version} for version in (4, 6)}
     of_4 = list(_of_family(4, [address.packed for address in found[4]]))

@@ -42,7 +42,7 @@ from ncclcheck.model.facts import MasterOutcome
 PACKET_BYTES = 1024
 SMALL_PART_BYTES = 1024
 _LOG_LEVEL, _QUIET = "TORCH_CPP_LOG_LEVEL", ("ERROR", "FATAL", "2", "3")  # c10/util/Logging.cpp
-_HAS_READ_IT = "torch" in sys.modules  # imported before this file, by somebody else
+_HAS_READ_IT = "torch" in sys.modules  # imported before this file, by other code
 SMALL_DOCUMENT_BYTES = 512 * 1024
 
 
@@ -73,7 +73,7 @@ class TcpBackend:
         set_all(self._raw, {self._prefix + key: value for key, value in values.items()})
 
     def wait_for(self, key: str, seconds: float) -> bytes | None:
-        """Return the value as soon as it is set; None where it is not by then."""
+        """Return the value as soon as it is set; None if it is not set by the deadline."""
         return wait_for(self._raw, self._prefix + key, seconds)
 
     def check(self, key: str) -> bool:

@@ -95,7 +95,7 @@ def set_all(store: Any, values: Mapping[str, bytes]) -> None:
 
 
 def wait_for(store: Any, key: str, seconds: float) -> bytes | None:
-    """Return the value as soon as it is set, which the server tells; None where it is not by then.
+    """Return the value as soon as it is set, which the server reports; None if it is not set by the deadline.
 
     Raises where the server is gone. (For a time of 0 torch waits without end.)
     """

@@ -22,12 +22,12 @@ LIMIT_BYTES = 4096 + 256  # a message with its HMAC and both challenges
 _NONCE_LETTERS = 32
 _NO_CHALLENGE = b"0" * _NONCE_LETTERS
 _MUNGE = b"munge "
-_MOST_ANSWERED = 3  # times as much as came, to who has proved nothing: RFC 9000, section 8.1, says the same
+_MOST_ANSWERED = 3  # times the bytes received from an unverified sender: as RFC 9000, section 8.1
 _MOST_ROUNDS = 3  # a credential of munge, a challenge, the answer
 
 
 class Received(Struct, frozen=True):
-    """What came: a message of a member, which is answered by `reply`; or None, and what is sent back, if anything."""
+    """A received datagram: a message of a member, answered by `reply`; or None, and the answer for others, if any."""
 
     message: bytes | None
     answer: bytes = b""
@@ -53,10 +53,10 @@ class DatagramSeal:
             credential = self._credential() if data[:1] == b"{" else ""
             answer = _MUNGE + credential.encode() if credential else b""
             return Received(None, answer if len(answer) <= _MOST_ANSWERED * len(data) else b"")
-        own, challenge = opened[:_NONCE_LETTERS], opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS]
+        own_nonce, challenge = opened[:_NONCE_LETTERS], opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS]
 
         def reply(payload: bytes) -> bytes:
-            return sealed_message(down, own + self._challenge + payload)
+            return sealed_message(down, own_nonce + self._challenge + payload)
 
         if challenge == self._challenge:
             return Received(opened[2 * _NONCE_LETTERS :], reply=reply)
@@ -66,7 +66,7 @@ class DatagramSeal:
 
 
 class FirstDatagram:
-    """A message as somebody sends it who has heard nothing yet, so that several may answer."""
+    """A message of a sender that has received nothing yet, so that several nodes may answer."""
 
     def __init__(self, payload: bytes, trust: Trust, job_id: str) -> None:
         self._trust, self._job = trust, job_id.encode()
@@ -87,8 +87,8 @@ class FirstDatagram:
 
 
 def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) -> bytes:
-    """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of somebody else."""
-    own, challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode(), _NO_CHALLENGE
+    """Return node 0's answer to the message. Raises OSError where none comes, DecodeError for one of another sender."""
+    own_nonce, challenge = secrets.token_hex(_NONCE_LETTERS // 2).encode(), _NO_CHALLENGE
     for _ in range(_MOST_ROUNDS):
         if trust.key is None:
             caller.send(payload)
@@ -99,16 +99,16 @@ def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) 
             trust.key = found if isinstance(found, RunKey) else None
             continue
         up, down = _keys(trust.key, job_id.encode())
-        caller.send(sealed_message(up, own + challenge + payload))
-        opened = _opened(caller, down, own, trust)
+        caller.send(sealed_message(up, own_nonce + challenge + payload))
+        opened = _opened(caller, down, own_nonce, trust)
         challenge, answer = opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS], opened[2 * _NONCE_LETTERS :]
         if answer:
             return answer
     raise DecodeError("no answer but challenges")
 
 
-def _opened(caller: socket.socket, down: bytes, own: bytes, trust: Trust) -> bytes:
-    """Return the first message that node 0 sent in answer to `own`; whoever else sends something keeps nobody waiting.
+def _opened(caller: socket.socket, down: bytes, own_nonce: bytes, trust: Trust) -> bytes:
+    """Return the first message that node 0 sent in answer to `own_nonce`; messages of others do not extend the wait.
 
     Raises OSError where none comes in the time that the socket has.
     """
@@ -119,7 +119,7 @@ def _opened(caller: socket.socket, down: bytes, own: bytes, trust: Trust) -> byt
         data = caller.recv(LIMIT_BYTES)
         try:
             opened = opened_message(down, data)
-            if opened[:_NONCE_LETTERS] == own:
+            if opened[:_NONCE_LETTERS] == own_nonce:
                 caller.settimeout(timeout_s)
                 return opened
         except DecodeError:

@@ -82,35 +82,39 @@ def read_banner(line: bytes) -> Banner | None:
 
 def introduced(banner: Banner, caller: Caller, key: RunKey | None) -> Introduction:
     """Return the caller's line."""
-    said = Introduction(PROTOCOL, secrets.token_hex(16), caller.host, caller.node_rank, "")
+    introduction = Introduction(PROTOCOL, secrets.token_hex(16), caller.host, caller.node_rank, "")
     if key is None:
-        return said
-    proof = tag_of(_proof_key(key, banner), b"caller", *_said(said))
-    return Introduction(said.protocol, said.challenge, said.host, said.node_rank, proof)
+        return introduction
+    proof = tag_of(_proof_key(key, banner), b"caller", *_signed_parts(introduction))
+    return Introduction(
+        introduction.protocol, introduction.challenge, introduction.host, introduction.node_rank, proof
+    )
 
 
-def is_member(banner: Banner, said: Introduction, key: RunKey) -> bool:
+def is_member(banner: Banner, introduction: Introduction, key: RunKey) -> bool:
     """Return whether the caller has the key."""
-    is_ours = said.protocol == PROTOCOL and len(said.challenge) <= _CHALLENGE_LETTERS
-    return is_ours and is_tag(said.proof, _proof_key(key, banner), b"caller", *_said(said))
+    is_ours = introduction.protocol == PROTOCOL and len(introduction.challenge) <= _CHALLENGE_LETTERS
+    return is_ours and is_tag(
+        introduction.proof, _proof_key(key, banner), b"caller", *_signed_parts(introduction)
+    )
 
 
-def welcomed(banner: Banner, said: Introduction, key: RunKey, ranks_port: int) -> Welcome:
+def welcomed(banner: Banner, introduction: Introduction, key: RunKey, ranks_port: int) -> Welcome:
     """Return node 0's answer to a member."""
     port = str(ranks_port).encode()
-    proof = tag_of(_proof_key(key, banner), b"node 0", *_said(said), port)
+    proof = tag_of(_proof_key(key, banner), b"node 0", *_signed_parts(introduction), port)
     return Welcome(PROTOCOL, proof, ranks_port)
 
 
-def is_node_0(banner: Banner, said: Introduction, key: RunKey, welcome: Welcome) -> bool:
+def is_node_0(banner: Banner, introduction: Introduction, key: RunKey, welcome: Welcome) -> bool:
     """Return whether who answers has the key."""
     port = str(welcome.ranks_port).encode()
-    return is_tag(welcome.proof, _proof_key(key, banner), b"node 0", *_said(said), port)
+    return is_tag(welcome.proof, _proof_key(key, banner), b"node 0", *_signed_parts(introduction), port)
 
 
-def session_of(banner: Banner, said: Introduction, key: RunKey, *, is_caller: bool) -> SealedSession:
+def session_of(banner: Banner, introduction: Introduction, key: RunKey, *, is_caller: bool) -> SealedSession:
     """Return the lines of the connection, as one of its ends sends and receives them."""
-    seen = framed(_banner_bytes(banner), *_said(said))
+    seen = framed(_banner_bytes(banner), *_signed_parts(introduction))
     up = SealedLines(key.derived("lines of the caller", seen))
     down = SealedLines(key.derived("lines of node 0", seen))
     return SealedSession(up, down) if is_caller else SealedSession(down, up)
@@ -124,5 +128,5 @@ def _banner_bytes(banner: Banner) -> bytes:
     return framed(banner.protocol.encode(), banner.challenge.encode(), banner.job.encode())
 
 
-def _said(said: Introduction) -> tuple[bytes, ...]:
-    return said.challenge.encode(), said.host.encode(), str(said.node_rank).encode()
+def _signed_parts(introduction: Introduction) -> tuple[bytes, ...]:
+    return introduction.challenge.encode(), introduction.host.encode(), str(introduction.node_rank).encode()

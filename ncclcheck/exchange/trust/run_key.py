@@ -44,7 +44,7 @@ class RefusedKey(Struct, frozen=True):
 
 
 def new_key(by: str) -> RunKey:
-    """Return a key that nobody has yet."""
+    """Return a new random key."""
     return RunKey(secrets.token_bytes(32), by)
 
 
@@ -60,8 +60,8 @@ def tag_of(key: bytes, *parts: bytes) -> str:
 
 def is_tag(tag: str | bytes, key: bytes, *parts: bytes) -> bool:
     """Return whether `tag` is the HMAC of the parts, in a time that says nothing about it."""
-    given = tag.encode(errors="replace") if isinstance(tag, str) else tag
-    return hmac.compare_digest(given, tag_of(key, *parts).encode())
+    tag_bytes = tag.encode(errors="replace") if isinstance(tag, str) else tag
+    return hmac.compare_digest(tag_bytes, tag_of(key, *parts).encode())
 
 
 def job_digest(prefix: str) -> str:
@@ -86,7 +86,7 @@ class SealedLines:
         return tag + b" " + line
 
     def open(self, sealed: bytes) -> bytes:
-        """Return the next line that was received. Raises DecodeError where it is not by who has the key."""
+        """Return the next line that was received. Raises DecodeError if the sender does not have the key."""
         tag, line = sealed[:_HEX_DIGITS], sealed[_HEX_DIGITS + 1 :]
         if not hmac.compare_digest(tag, self._tag(line)):
             raise DecodeError("a line without the key of this connection")
@@ -103,7 +103,7 @@ def sealed_message(key: bytes, message: bytes) -> bytes:
 
 
 def opened_message(key: bytes, sealed: bytes) -> bytes:
-    """Return the message. Raises DecodeError where it is not by who has the key."""
+    """Return the message. Raises DecodeError if the sender does not have the key."""
     tag, message = sealed[:_HEX_DIGITS], sealed[_HEX_DIGITS + 1 :]
     if not is_tag(tag, key, message):
         raise DecodeError("a message without the key of this run")

@@ -1,4 +1,4 @@
-"""What a process of a run has to tell members from strangers: the key, and a count of what came without it."""
+"""What a process of a run has to tell members from strangers: the key, and a count of messages without it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trust:
         self._dropped: dict[tuple[str, str], Foreign] = {}
         self._further = 0
 
-    def drop(self, origin: str, cause: ForeignCause, said: str = "", node_rank: int = -1) -> None:
+    def drop(self, origin: str, cause: ForeignCause, claimed_name: str = "", node_rank: int = -1) -> None:
         """Count a message that has no place in this run. What it says of itself is kept as a claim."""
         place = _place(origin), cause
         with self._lock:
@@ -36,7 +36,7 @@ class Trust:
             if known is None and len(self._dropped) >= MOST_ORIGINS:
                 self._further += 1
                 return
-            name = _printable(said, _LONGEST_NAME)
+            name = _printable(claimed_name, _LONGEST_NAME)
             rank = node_rank if -1 <= node_rank < _MOST_RANK else -1
             if known is not None:
                 name, rank = known.said or name, known.node_rank if known.said else rank
@@ -59,7 +59,7 @@ class Trust:
         """Return what nodes prove to each other to know: the run's nonce, or what the key makes of it."""
         return (nonce if self.key is None else self.key.derived("probes", nonce)).hex()
 
-    def told(self) -> Authentication:
+    def authentication(self) -> Authentication:
         """Return it for the report."""
         with self._lock:
             foreign = tuple(self._dropped.values())

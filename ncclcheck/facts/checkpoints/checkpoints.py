@@ -30,22 +30,22 @@ def read_checkpoints(paths: Sequence[str], deadline_s: float) -> tuple[Checkpoin
 
 
 def read_one(path: str, deadline_s: float) -> CheckpointFolder | Missing:
-    """Return what the child told of the folder within the time."""
+    """Return the child's report on the folder, within the time."""
     inner_s = max(deadline_s - timeouts.CHECKPOINT_INNER_S, deadline_s / 2)
-    told = run_python_child(_MODULE, [path, str(inner_s)], deadline_s=deadline_s)
-    if isinstance(told, Missing):
-        is_late = told.missing == "timeout"
+    child = run_python_child(_MODULE, [path, str(inner_s)], deadline_s=deadline_s)
+    if isinstance(child, Missing):
+        is_late = child.missing == "timeout"
         return (
             Missing("timeout", f"{readable(path)} did not answer within {deadline_s:g} s")
             if is_late
-            else told
+            else child
         )
     try:
-        return decode(told.stdout, CheckpointFolder)
+        return decode(child.stdout, CheckpointFolder)
     except DecodeError as error:
-        said = told.stderr.decode("utf-8", "replace").strip()[-200:] or str(error)[:200]
+        error_text = child.stderr.decode("utf-8", "replace").strip()[-200:] or str(error)[:200]
         return Missing(
-            "error", f"{readable(path)}: the process that looked ended with {told.returncode}: {said}"
+            "error", f"{readable(path)}: the process that looked ended with {child.returncode}: {error_text}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Whether a single file is whole, told by its ends: zip files and pickles of torch.save, and safetensors."""
+"""Whether a single file is whole, judged by its ends: zip files and pickles of torch.save, and safetensors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def ends_of(files: Files, name: str) -> Ends:
     if len(head) == _LOOKED_AT_BYTES and not any(head) and not any(tail):
         return Ends("begins with zeros: it was never written")
     if name.endswith(SHARD):
-        return Ends()  # its metadata tells its size
+        return Ends()  # its metadata holds its size
     if name.endswith(".safetensors"):
         return Ends(header_of(files, name).damage)
     if head.startswith(ZIP):

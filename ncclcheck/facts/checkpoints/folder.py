@@ -11,8 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.bounded_call import missing_for
+from ncclcheck.facts.checkpoints.completeness import attempt, judged, rules_say, unreadable
 from ncclcheck.facts.checkpoints.entries import Candidate, Entries, entries_of
-from ncclcheck.facts.checkpoints.judge import attempt, judged, rules_say, unreadable
 from ncclcheck.facts.checkpoints.listing import files_of
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.job.checkpoint_names import is_attempt, is_part, shape
@@ -43,18 +43,23 @@ def read_folder(path: Path, until: float) -> CheckpointFolder:
         found = judged(path.name, files) or attempt(path.name, files)
         return CheckpointFolder(shown, (replace(found, name=_OWN),))
     entries = entries_of(path, until)
-    own = _own(path, entries, until)
-    if own is not None and not entries.attempts:
-        return CheckpointFolder(shown, (own,), cut=entries.cut)
+    folder_itself = _own(path, entries, until)
+    if folder_itself is not None and not entries.attempts:
+        return CheckpointFolder(shown, (folder_itself,), cut=entries.cut)
     parts = {
-        candidate.name for candidate in entries.candidates if own is not None and is_part(candidate.name)
+        candidate.name
+        for candidate in entries.candidates
+        if folder_itself is not None and is_part(candidate.name)
     }
     looked = _look(
         _with_pointed(entries, without=parts), {pointed.name for pointed in entries.pointed}, until
     )
     return CheckpointFolder(
         shown,
-        (*(checkpoint for _, checkpoint in looked.found), *([own] if own is not None else [])),
+        (
+            *(checkpoint for _, checkpoint in looked.found),
+            *([folder_itself] if folder_itself is not None else []),
+        ),
         tuple(pointed.pointer for pointed in entries.pointed),
         looked.older,
         looked.rest,

@@ -28,7 +28,7 @@ class _Tensor(Struct, frozen=True):
 
 
 def header_of(files: Files, name: str) -> Header:
-    """Compare the file with the length that its header tells. Raises OSError.
+    """Compare the file with the length in its header. Raises OSError.
 
     huggingface/safetensors, README, Format.
     """

@@ -27,7 +27,7 @@ class Unread(Struct, frozen=True):
 
 
 def read_saved(files: Files, name: str) -> Any:
-    """Return the object, with records for tensors and objects; None: no zip; Unread: a zip that tells nothing."""
+    """Return the object, with records for tensors and objects; None: no zip; Unread: a zip that cannot be read."""
     try:
         head, _ = files.ends(name, len(ZIP), 0)
         if head != ZIP:  # as torch.save wrote before torch 1.6, or somebody else

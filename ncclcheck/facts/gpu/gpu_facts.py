@@ -105,7 +105,7 @@ def _no_work(nvml: Nvml, most: int) -> Missing | None:
 def _read_tree(here: Folder) -> GpuFacts:
     """Return NVIDIA's display and 3D controllers in the order of their addresses, which is NVML's."""
     pci = read_pci(here.root)
-    if isinstance(pci, Missing):  # that there is no GPU does not follow from a bus that is not told of
+    if isinstance(pci, Missing):  # an unread bus does not prove that there is no GPU
         return GpuFacts(Missing("error", f"the PCI bus, by which GPUs are listed: {pci.detail}"))
     return GpuFacts(
         tuple(

@@ -1,4 +1,4 @@
-"""Child process: tells the load of each GPU for each line that it reads, so that NVML is initialised once.
+"""Child process: prints the load of each GPU for each line that it reads, so that NVML is initialised once.
 
 A line of JSON on stdout for each line on stdin: {"gpus": [...]}, or {"missing", "detail"} where NVML has no list. It
 ends with its input.
@@ -49,24 +49,24 @@ def _loads(nvml: Any) -> dict[str, Any]:
 
 
 def _load(nvml: Any, index: int) -> dict[str, Any]:
-    """Return what this GPU tells; null for what it does not."""
+    """Return the values of this GPU; null for those it does not report."""
     try:
         gpu = nvml.nvmlDeviceGetHandleByIndex(index)
     except nvml.NVMLError:
         return {}
     return {
-        "memory_percent": _told(nvml, lambda: int(nvml.nvmlDeviceGetUtilizationRates(gpu).memory)),
-        "power_mw": _told(nvml, lambda: int(nvml.nvmlDeviceGetPowerUsage(gpu))),
-        "power_limit_mw": _told(nvml, lambda: int(nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))),
+        "memory_percent": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetUtilizationRates(gpu).memory)),
+        "power_mw": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetPowerUsage(gpu))),
+        "power_limit_mw": _value_or_none(nvml, lambda: int(nvml.nvmlDeviceGetEnforcedPowerLimit(gpu))),
         "pids": next((pids for name in _READERS if (pids := _pids(nvml, name, gpu)) is not None), None),
     }
 
 
 def _pids(nvml: Any, name: str, gpu: Any) -> Any:
-    return _told(nvml, lambda: [int(process.pid) for process in getattr(nvml, name)(gpu)])
+    return _value_or_none(nvml, lambda: [int(process.pid) for process in getattr(nvml, name)(gpu)])
 
 
-def _told(nvml: Any, read: Callable[[], Any]) -> Any:
+def _value_or_none(nvml: Any, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (nvml.NVMLError, AttributeError):  # an old driver, or an old nvidia-ml-py

@@ -111,8 +111,8 @@ def _journal_lines(command: tuple[str, ...], deadline_s: float) -> Fact[list[Lin
     if isinstance(result, Missing):
         return result
     if result.returncode != 0:
-        said = result.stderr.decode("utf-8", "replace").strip()[-200:]
-        return Missing("error", f"{command[0]} ended with {result.returncode}: {said}")
+        error_text = result.stderr.decode("utf-8", "replace").strip()[-200:]
+        return Missing("error", f"{command[0]} ended with {result.returncode}: {error_text}")
     lines = [
         (float(match["at"]), match["text"])
         for text in result.stdout.decode("utf-8", "replace").splitlines()

@@ -1,4 +1,4 @@
-"""Names the processes that NVML lists on a GPU, and tells this run's own from others'."""
+"""Names the processes that NVML lists on a GPU, and marks those of this run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def described(
     processes: Iterable[GpuProcess], proc: Path = Path("/proc"), own_pid: int | None = None
 ) -> tuple[GpuProcess, ...]:
     """Return each process with its name from /proc, and `own` where it or an ancestor of it is this run."""
-    own = os.getpid() if own_pid is None else own_pid
+    run_pid = os.getpid() if own_pid is None else own_pid
     return tuple(
-        replace(process, name=_name(proc, process.pid), own=_is_own(proc, process.pid, own))
+        replace(process, name=_name(proc, process.pid), own=_is_own(proc, process.pid, run_pid))
         for process in processes
     )
 
@@ -34,9 +34,9 @@ def _name(proc: Path, pid: int) -> Fact[str]:
     return name
 
 
-def _is_own(proc: Path, pid: int, own: int) -> bool:
+def _is_own(proc: Path, pid: int, run_pid: int) -> bool:
     for _ in range(_MOST_ANCESTORS):
-        if pid == own:
+        if pid == run_pid:
             return True
         if pid <= 1:
             return False

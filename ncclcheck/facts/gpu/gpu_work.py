@@ -66,16 +66,16 @@ def read_torch_gpus(
     cuda = has_cuda()
     if not cuda or isinstance(cuda, Missing):
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
-    told = ask(["list"], environ, deadline_s)
-    if isinstance(told, Missing):
-        return told
-    if told.answer is None:
-        return _untold(told, deadline_s)
-    if "error" in told.answer:
-        return Missing("error", str(told.answer["error"]))
+    reading = ask(["list"], environ, deadline_s)
+    if isinstance(reading, Missing):
+        return reading
+    if reading.answer is None:
+        return _no_answer(reading, deadline_s)
+    if "error" in reading.answer:
+        return Missing("error", str(reading.answer["error"]))
     try:
         return msgspec.convert(
-            {**told.answer, "architectures": tuple(told.answer["architectures"])},
+            {**reading.answer, "architectures": tuple(reading.answer["architectures"])},
             _Listing,
         ).as_fact()
     except (KeyError, TypeError, msgspec.ValidationError) as error:
@@ -98,7 +98,7 @@ def read_gpu_work(
     deadline_s: float,
     has_cuda: Callable[[], Fact[bool]] = torch_has_cuda,
 ) -> Fact[tuple[GpuWork, ...]]:
-    """Return what came of the work on each GPU that torch sees, at most `most`, all at once.
+    """Return the result of the work on each GPU that torch sees, at most `most`, all at once.
 
     A child that was still loading torch at the deadline says nothing of its GPU: unless another GPU is at fault, the
     whole is then Missing.
@@ -106,57 +106,60 @@ def read_gpu_work(
     cuda = has_cuda()
     if not cuda or isinstance(cuda, Missing):
         return cuda if isinstance(cuda, Missing) else _NO_CUDA
-    told_by = ask_each(most, environ, deadline_s)
-    if isinstance(told_by, Missing):
-        return told_by
-    return gathered([judged(ordinal, told, deadline_s) for ordinal, told in enumerate(told_by)])
+    readings = ask_each(most, environ, deadline_s)
+    if isinstance(readings, Missing):
+        return readings
+    return gathered([judged(ordinal, reading, deadline_s) for ordinal, reading in enumerate(readings)])
 
 
 def gathered(works: list[GpuWork | Missing | None]) -> Fact[tuple[GpuWork, ...]]:
-    """Return all that is known; Missing where a GPU told nothing and none is at fault. None: torch has no such GPU."""
+    """Return all that is known; Missing where a GPU did not answer and none failed. None: torch has no such GPU."""
     known = tuple(work for work in works if isinstance(work, GpuWork))
-    untold = [work for work in works if isinstance(work, Missing)]
-    if untold and all(gpu_work.outcome == "ok" for gpu_work in known):
-        return untold[0]
+    unknown = [work for work in works if isinstance(work, Missing)]
+    if unknown and all(gpu_work.outcome == "ok" for gpu_work in known):
+        return unknown[0]
     return known
 
 
-def judged(ordinal: int, told: TorchReading, deadline_s: float) -> GpuWork | Missing | None:
+def judged(ordinal: int, reading: TorchReading, deadline_s: float) -> GpuWork | Missing | None:
     """Return what the child's words mean for its GPU. One that had no time to show anything is Missing, not at fault.
 
     None: torch has no GPU of that number, since the environment hides it.
     """
-    uuid: Fact[str] = told.uuid or Missing("unsupported", "torch does not tell it of this device")
+    uuid: Fact[str] = reading.uuid or Missing("unsupported", "torch does not tell it of this device")
 
     def work(outcome: WorkOutcome, detail: str) -> GpuWork:
-        return GpuWork(ordinal, outcome, uuid, round(told.seconds, 1), detail)
+        return GpuWork(ordinal, outcome, uuid, round(reading.seconds, 1), detail)
 
-    if told.answer is not None and "error" in told.answer:
-        return Missing("error", str(told.answer["error"]))
-    if told.answer is not None:
-        outcome, detail = told.answer.get("outcome"), str(told.answer.get("detail", ""))
+    if reading.answer is not None and "error" in reading.answer:
+        return Missing("error", str(reading.answer["error"]))
+    if reading.answer is not None:
+        outcome, detail = reading.answer.get("outcome"), str(reading.answer.get("detail", ""))
         if outcome == "hidden":
             return None
         if outcome in ("ok", "wrong-result", "failed"):
             return work(outcome, detail)
         return Missing("error", f"torch: an answer that is not understood: {outcome!r}")
-    if told.stage in ("", "import"):
-        return _untold(told, deadline_s)
-    if told.ending == "late":
-        waited_s = told.waited_s - told.waited_before_s
-        if told.seconds - told.at_s - waited_s < timeouts.GPU_WORK_HUNG_S:
+    if reading.stage in ("", "import"):
+        return _no_answer(reading, deadline_s)
+    if reading.ending == "late":
+        waited_s = reading.waited_s - reading.waited_before_s
+        if reading.seconds - reading.at_s - waited_s < timeouts.GPU_WORK_HUNG_S:
             busy = f": its process waited {waited_s:.0f} s for a core" if waited_s > 1 else ""
-            return Missing("timeout", f"torch: no time was left to {told.stage} (GPU {ordinal}){busy}")
-        return work("hung", f"{told.stage}: no answer for {told.seconds - told.at_s:.0f} s")
+            return Missing("timeout", f"torch: no time was left to {reading.stage} (GPU {ordinal}){busy}")
+        return work("hung", f"{reading.stage}: no answer for {reading.seconds - reading.at_s:.0f} s")
     return work(
-        "failed", f"{told.stage}: the process ended with {told.returncode}: {told.words}".rstrip(": ")
+        "failed",
+        f"{reading.stage}: the process ended with {reading.returncode}: {reading.words}".rstrip(": "),
     )
 
 
-def _untold(told: TorchReading, deadline_s: float) -> Missing:
-    if told.ending == "late":
-        return Missing("timeout", f"torch: {told.stage or 'start'}: no answer within {deadline_s:g} s")
-    return Missing("error", f"torch: the child ended with {told.returncode} in {told.stage}: {told.words}")
+def _no_answer(reading: TorchReading, deadline_s: float) -> Missing:
+    if reading.ending == "late":
+        return Missing("timeout", f"torch: {reading.stage or 'start'}: no answer within {deadline_s:g} s")
+    return Missing(
+        "error", f"torch: the child ended with {reading.returncode} in {reading.stage}: {reading.words}"
+    )
 
 
 def ask(
@@ -204,15 +207,15 @@ def _run(
 
 def _reading(end: TorchReading, lines: Sequence[_TorchLine], gpu: int | None = None) -> TorchReading:
     """Return what the lines say that are about all GPUs or this one, and how its process ended."""
-    told = replace(end)
+    reading = replace(end)
     for line in lines:
         if line.gpu not in (None, gpu):
             continue
         if line.stage is not None:
-            told.stage, told.at_s, told.waited_before_s = line.stage, line.at_s, told.waited_s
-        told.uuid = line.uuid or told.uuid
-        told.answer = line.answer or told.answer
-        told.waited_s = told.waited_s if line.waited_s is None else line.waited_s
+            reading.stage, reading.at_s, reading.waited_before_s = line.stage, line.at_s, reading.waited_s
+        reading.uuid = line.uuid or reading.uuid
+        reading.answer = line.answer or reading.answer
+        reading.waited_s = reading.waited_s if line.waited_s is None else line.waited_s
         if line.exit is not None:
-            told.ending, told.returncode = "exited", line.exit
-    return told
+            reading.ending, reading.returncode = "exited", line.exit
+    return reading

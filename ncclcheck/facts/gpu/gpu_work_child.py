@@ -67,7 +67,7 @@ def _work_on_each(torch: Any, count: int) -> None:
 
 
 def waited_for_a_core_s(pid: int) -> float:
-    """Return how long the thread of a process that waited longest was on a run queue; 0 where it cannot be told.
+    """Return how long the thread of a process that waited longest was on a run queue; 0 where it is unknown.
 
     Of /proc/PID/task/N/schedstat (Linux Documentation/scheduler/sched-stats.rst).
     """
@@ -98,7 +98,7 @@ def _stage(name: str) -> None:
 
 
 def _listed(torch: Any) -> dict[str, object]:
-    """Return how many GPUs torch may use, and what it was built for, which it tells without any GPU."""
+    """Return how many GPUs torch may use, and what it was built for, which it knows without any GPU."""
     _stage("count")
     count = count_gpus(torch)
     _stage("architectures")

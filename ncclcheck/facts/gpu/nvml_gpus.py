@@ -30,7 +30,7 @@ _OWN_FIELDS = ("name", "uuid", "pci", "memory_bytes")
 
 
 class Nvml(Struct, frozen=True):
-    """What NVML told: the GPUs in its order (by PCI address), and the driver."""
+    """What NVML reported: the GPUs in its order (by PCI address), and the driver."""
 
     gpus: Fact[tuple[Gpu, ...]]
     driver: Fact[GpuDriver]
@@ -49,7 +49,7 @@ class _NvmlLine(Struct, forbid_unknown_fields=True):
     done: bool = False
 
 
-class _Told(Struct):
+class _NvmlAnswers(Struct):
     """What the child's lines say so far."""
 
     driver: dict[str, Any]
@@ -73,30 +73,30 @@ class _Asked:
         self._said = (b"", time.monotonic())
         self._running = start(self._ask, environ, deadline, deadline_s, dict(skip))
 
-    def ended(self, wait_s: float) -> tuple[_Told, Missing | None] | None:
-        """Return what it told, and why it did not tell all (None: it did); None while it is at work."""
+    def ended(self, wait_s: float) -> tuple[_NvmlAnswers, Missing | None] | None:
+        """Return its answers, and why they are incomplete (None: they are not); None while it runs."""
         result = self._running.result(wait_s)
         if isinstance(result, Missing):
-            return None if result.missing == "timeout" else (_Told({}, {}), result)
+            return None if result.missing == "timeout" else (_NvmlAnswers({}, {}), result)
         return result
 
-    def so_far(self) -> tuple[_Told, float]:
-        """Return what it has told, and for how long it has been silent."""
-        said, at = self._said
-        return _read(said), time.monotonic() - at
+    def so_far(self) -> tuple[_NvmlAnswers, float]:
+        """Return its answers so far, and for how long it has been silent."""
+        output, at = self._said
+        return _read(output), time.monotonic() - at
 
-    def _hear(self, said: bytes) -> bool:
-        self._said = (said, time.monotonic())
+    def _hear(self, output: bytes) -> bool:
+        self._said = (output, time.monotonic())
         return False
 
     def _ask(
         self, environ: Mapping[str, str] | None, deadline: float, deadline_s: float, skip: dict[str, Missing]
-    ) -> tuple[_Told, Missing | None]:
+    ) -> tuple[_NvmlAnswers, Missing | None]:
         words = json.dumps({call: _plain(why) for call, why in skip.items()})
         try:
             process = start_child(python_command(_MODULE, [words]), environ)
         except (OSError, ValueError) as error:
-            return _Told({}, {}), missing_for(error, _MODULE)
+            return _NvmlAnswers({}, {}), missing_for(error, _MODULE)
         output: dict[int, bytearray] = {}
         ending: Ending = "late"
         try:
@@ -104,20 +104,22 @@ class _Asked:
         finally:
             gone = end_child(process)
         texts = [bytes(part) for part in output.values()]
-        told = _read(texts[0])
-        if told.done or told.missing is not None:
-            return told, None
+        answers = _read(texts[0])
+        if answers.done or answers.missing is not None:
+            return answers, None
         if ending == "late":
             left = "" if gone else f" (process {process.pid} survives SIGKILL)"
-            why = Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s{left}")
-            return told, why
-        said = texts[1].decode("utf-8", "replace").strip()[-500:]
+            why = Missing("timeout", f"NVML: {_named(answers)} did not answer within {deadline_s:g} s{left}")
+            return answers, why
+        error_text = texts[1].decode("utf-8", "replace").strip()[-500:]
         ended = f"the child ended with {process.returncode}"
-        return told, Missing("error", f"NVML: {ended} in {_named(told)}" + (f": {said}" if said else ""))
+        return answers, Missing(
+            "error", f"NVML: {ended} in {_named(answers)}" + (f": {error_text}" if error_text else "")
+        )
 
 
 def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = timeouts.NVML_S) -> Nvml:
-    """Return what NVML tells within `deadline_s`. A call that hangs or dies is named, and costs what it was to tell.
+    """Return what NVML reports within `deadline_s`. A call that hangs or crashes is named, and only its value is lost.
 
     GPUs stand in NVML's order (by PCI address). CUDA_VISIBLE_DEVICES does not hide them from it: this is what the node
     has, not what a job was given. Without a driver library they are Missing "absent".
@@ -132,9 +134,9 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = time
         found = _to_leave_out(asked[-1], deadline_s) if len(asked) < _MOST_CHILDREN else None
         if found is None:
             continue
-        told, why = found
-        skip[_call(told)] = why
-        stuck.append(_named(told))
+        answers, why = found
+        skip[_call(answers)] = why
+        stuck.append(_named(answers))
         asked.append(_Asked(environ, deadline, deadline_s, skip))
     for number, end in enumerate(
         child.ended(0) for child in asked
@@ -147,7 +149,7 @@ def read_nvml(environ: Mapping[str, str] | None = None, deadline_s: float = time
 
 
 def _is_over(asked: list[_Asked]) -> bool:
-    """Return whether one child has told all, and none before it may still do so.
+    """Return whether one child has answered everything, and no earlier one may still do so.
 
     Or when there is nothing to wait for.
     """
@@ -155,91 +157,93 @@ def _is_over(asked: list[_Asked]) -> bool:
     for end in ends:
         if end is None:
             return False
-        told, why = end
-        if told.done or told.missing is not None:
+        answers, why = end
+        if answers.done or answers.missing is not None:
             return True
     return (
-        not told.last_call or len(asked) >= _MOST_CHILDREN or (why is not None and why.missing == "timeout")
+        not answers.last_call
+        or len(asked) >= _MOST_CHILDREN
+        or (why is not None and why.missing == "timeout")
     )
 
 
-def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_Told, Missing] | None:
-    """Return what it told so far, and why its last call should be left out; None where there is no reason to."""
+def _to_leave_out(newest: _Asked, deadline_s: float) -> tuple[_NvmlAnswers, Missing] | None:
+    """Return its answers so far, and why to leave out its last call; None where there is no reason to."""
     end = newest.ended(0)
     if end is not None:
-        told, _ = end
-        is_cut = not told.done and told.missing is None and bool(told.last_call)
-        return (told, Missing("error", f"NVML: {told.last_call} crashed")) if is_cut else None
-    told, silent_s = newest.so_far()
-    if silent_s < timeouts.NVML_SILENT_S or not told.last_call or told.last_call in _UNAVOIDABLE:
+        answers, _ = end
+        is_cut = not answers.done and answers.missing is None and bool(answers.last_call)
+        return (answers, Missing("error", f"NVML: {answers.last_call} crashed")) if is_cut else None
+    answers, silent_s = newest.so_far()
+    if silent_s < timeouts.NVML_SILENT_S or not answers.last_call or answers.last_call in _UNAVOIDABLE:
         return None
-    return told, Missing("timeout", f"NVML: {_named(told)} did not answer within {deadline_s:g} s")
+    return answers, Missing("timeout", f"NVML: {_named(answers)} did not answer within {deadline_s:g} s")
 
 
-def _call(told: _Told) -> str:
-    return f"{told.last_call} {told.last_gpu}"
+def _call(answers: _NvmlAnswers) -> str:
+    return f"{answers.last_call} {answers.last_gpu}"
 
 
 def _combined(
-    ends: list[tuple[_Told, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
+    ends: list[tuple[_NvmlAnswers, Missing | None] | None], stuck: list[str], skip: Mapping[str, Missing]
 ) -> Nvml:
-    """Return all that any child told; where several told it, the last. One that had no time to ask says nothing."""
-    whole = _Told({}, {})
+    """Return the answers of all children; of several answers the last. A child without time to ask adds nothing."""
+    whole = _NvmlAnswers({}, {})
     why: Missing | None = Missing("timeout", "NVML: the process that asks it did not end")
     for number, end in enumerate(ends):
         if end is None or (number and not end[0].last_call):
             continue
-        told, why = end
-        whole.driver |= told.driver
-        for index, values in told.gpus.items():
+        answers, why = end
+        whole.driver |= answers.driver
+        for index, values in answers.gpus.items():
             whole.gpus.setdefault(index, {}).update(values)
-        whole.last_call, whole.last_gpu, whole.missing = told.last_call, told.last_gpu, told.missing
+        whole.last_call, whole.last_gpu, whole.missing = answers.last_call, answers.last_gpu, answers.missing
     return _nvml(whole, why, stuck, skip)
 
 
-def _named(told: _Told) -> str:
-    if not told.last_call:
+def _named(answers: _NvmlAnswers) -> str:
+    if not answers.last_call:
         return "nvidia-ml-py"
-    return told.last_call if told.last_gpu is None else f"{told.last_call} of GPU {told.last_gpu}"
+    return answers.last_call if answers.last_gpu is None else f"{answers.last_call} of GPU {answers.last_gpu}"
 
 
-def _read(output: bytes) -> _Told:
+def _read(output: bytes) -> _NvmlAnswers:
     """Return what whole lines say; the last one may have been cut."""
-    told = _Told({}, {})
+    answers = _NvmlAnswers({}, {})
     for text in output.split(b"\n"):
         try:
             line = msgspec.json.decode(text, type=_NvmlLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue
         if line.done:
-            told.done = True
+            answers.done = True
         elif line.missing is not None:
-            told.missing = decode(text, Missing)
+            answers.missing = decode(text, Missing)
         elif line.call is not None:
-            told.last_call, told.last_gpu = line.call, line.gpu
+            answers.last_call, answers.last_gpu = line.call, line.gpu
         elif line.field is not None and line.gpu is None:
-            told.driver[line.field] = line.value
+            answers.driver[line.field] = line.value
         elif line.field is not None and line.gpu is not None:
-            told.gpus.setdefault(line.gpu, {})[line.field] = line.value
-    return told
+            answers.gpus.setdefault(line.gpu, {})[line.field] = line.value
+    return answers
 
 
-def _nvml(told: _Told, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
-    if told.missing is not None and not told.driver:
-        return Nvml(told.missing, told.missing)
-    rest = why or told.missing or Missing("error", "NVML: the call crashed")
+def _nvml(answers: _NvmlAnswers, why: Missing | None, stuck: list[str], skip: Mapping[str, Missing]) -> Nvml:
+    if answers.missing is not None and not answers.driver:
+        return Nvml(answers.missing, answers.missing)
+    rest = why or answers.missing or Missing("error", "NVML: the call crashed")
     driver = GpuDriver(
-        version=_value(told.driver.get("version"), str, rest),
-        cuda=_value(told.driver.get("cuda"), str, rest),
-        answered_after_s=_value(told.driver.get("answered_after_s"), float, rest),
-        stuck_call=stuck[0] if stuck else _named(told) if why is not None else "",
+        version=_value(answers.driver.get("version"), str, rest),
+        cuda=_value(answers.driver.get("cuda"), str, rest),
+        answered_after_s=_value(answers.driver.get("answered_after_s"), float, rest),
+        stuck_call=stuck[0] if stuck else _named(answers) if why is not None else "",
         stuck_why=next(iter(skip.values())).detail if stuck else rest.detail if why is not None else "",
     )
-    if why is not None and not told.last_call:
+    if why is not None and not answers.last_call:
         return Nvml(why, why)  # not even the package answered: that is no driver's fault
-    if told.missing is not None or (not told.gpus and why is not None):
-        return Nvml(told.missing or rest, driver)
-    gpus = tuple(_gpu(index, values, rest) for index, values in sorted(told.gpus.items()))
+    if answers.missing is not None or (not answers.gpus and why is not None):
+        return Nvml(answers.missing or rest, driver)
+    gpus = tuple(_gpu(index, values, rest) for index, values in sorted(answers.gpus.items()))
     return Nvml(tuple(described_gpu(gpu) for gpu in gpus), driver)
 
 
@@ -253,11 +257,11 @@ def described_gpu(gpu: Gpu) -> Gpu:
 
 def _gpu(index: int, values: dict[str, Any], rest: Missing) -> Gpu:
     lost = values.get("lost")
-    untold = rest if lost is None else _missing(lost, rest)
+    reason = rest if lost is None else _missing(lost, rest)
     state = {name: values[name] for name in _STATE_FIELDS if name in values}
-    state |= {name: _plain(untold) for name in _STATE_FIELDS if name not in values}
+    state |= {name: _plain(reason) for name in _STATE_FIELDS if name not in values}
     document = {"index": index, "state": state}
-    document |= {name: values.get(name, _plain(untold)) for name in _OWN_FIELDS}
+    document |= {name: values.get(name, _plain(reason)) for name in _OWN_FIELDS}
     try:
         return decode(json.dumps(document), Gpu)
     except DecodeError as error:

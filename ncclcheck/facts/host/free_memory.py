@@ -34,15 +34,15 @@ def _allowed(proc: Path, cgroups: Path) -> Iterator[int]:
     """
     with suppress(OSError, ValueError):
         for line in (proc / "self/cgroup").read_text().splitlines():
-            number, controllers, own = line.split(":", 2)
+            number, controllers, group_path = line.split(":", 2)
             if number == "0" and not controllers:
-                yield from _upwards(cgroups, own, _VERSION_2)
+                yield from _upwards(cgroups, group_path, _VERSION_2)
             elif "memory" in controllers.split(","):
-                yield from _upwards(cgroups / "memory", own, _VERSION_1)
+                yield from _upwards(cgroups / "memory", group_path, _VERSION_1)
 
 
-def _upwards(top: Path, own: str, names: tuple[str, str, str]) -> Iterator[int]:
-    group = top / own.strip().lstrip("/")
+def _upwards(top: Path, group_path: str, names: tuple[str, str, str]) -> Iterator[int]:
+    group = top / group_path.strip().lstrip("/")
     for folder in (group, *group.parents):
         yield from _left(folder, *names)
         if folder == top:

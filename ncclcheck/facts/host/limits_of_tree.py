@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 def read_limits_of_tree(here: Folder) -> Limits:
     """Return what belongs to the machine, and the limits of the process that was `self` there, where they were kept."""
-    limits, status = _kept(here, "proc/self/limits"), _kept(here, "proc/self/status")
+    limits, status = _recorded_text(here, "proc/self/limits"), _recorded_text(here, "proc/self/status")
 
     def limit(name: str, which: int = 0, unit: int = 1) -> Fact[int | None]:
         return limits if isinstance(limits, Missing) else process_limit(limits, name, which, unit)
@@ -46,7 +46,7 @@ def read_limits_of_tree(here: Folder) -> Limits:
     )
 
 
-def _kept(here: Folder, path: str) -> Fact[str]:
+def _recorded_text(here: Folder, path: str) -> Fact[str]:
     """Return the text of a file that a recording need not have."""
     return here.text(path) if here.exists(path) else NOT_IN_A_TREE
 

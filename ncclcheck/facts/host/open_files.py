@@ -10,22 +10,22 @@ _OTHER_FILES = 512  # beside the connections to the store, and as many again of 
 _found: list[tuple[int, int]] = []  # the limits before they were raised; state of this process
 
 
-def raise_file_limit(processes: int, say: Callable[[str], None]) -> None:
+def raise_file_limit(processes: int, warn: Callable[[str], None]) -> None:
     """Raise the soft limit of open files as far as so many processes need it; say where that is not enough.
 
     It is this process's own limit: `restore_file_limit` puts it back before a command is started.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * processes + _OTHER_FILES
+    needed_files = 2 * processes + _OTHER_FILES
     unlimited = resource.RLIM_INFINITY
-    if soft != unlimited and soft < wanted:
-        raised = wanted if hard == unlimited else min(wanted, hard)
+    if soft != unlimited and soft < needed_files:
+        raised = needed_files if hard == unlimited else min(needed_files, hard)
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
             _found.append((soft, hard))
     needed = processes + _OTHER_FILES
     if hard != unlimited and hard < needed:
-        say(
+        warn(
             f"the hard limit of open files is {hard}, and {processes} processes need {needed} on node 0: not all can "
             "join (raise it: ulimit -Hn, LimitNOFILE=, or nofile of limits.conf)"
         )

@@ -51,10 +51,10 @@ def read_image(request: ImageRequest) -> Image:
     imports = start(read_imports, request.environ, inner_s)
     packages = start(pip_problems, inner_s)
     search = LoaderSearch(request.environ, loader_cache(), preloaded=tuple(_of_packages(request)))
-    own = own_machine()
-    verbs = start(read_verbs, search, here, own)
-    libraries = start(_libraries, request, search, own)
-    driver = start(driver_libraries, search, own)
+    machine_type = own_machine()
+    verbs = start(read_verbs, search, here, machine_type)
+    libraries = start(_libraries, request, search, machine_type)
+    driver = start(driver_libraries, search, machine_type)
     limits = start(read_limit_files, here)
 
     def left_s() -> float:
@@ -81,27 +81,27 @@ def _of_packages(request: ImageRequest) -> list[str]:
     return [str(folder) for entry in _entries(request) for folder in sorted(Path(entry).glob("nvidia/*/lib"))]
 
 
-def _libraries(request: ImageRequest, search: LoaderSearch, own: int) -> Libraries:
-    return needed_libraries(list(dict.fromkeys(_examined(request, search, own))), search)
+def _libraries(request: ImageRequest, search: LoaderSearch, machine_type: int) -> Libraries:
+    return needed_libraries(list(dict.fromkeys(_examined(request, search, machine_type))), search)
 
 
-def _examined(request: ImageRequest, search: LoaderSearch, own: int) -> list[Examined]:
+def _examined(request: ImageRequest, search: LoaderSearch, machine_type: int) -> list[Examined]:
     """Return torch's libraries, NCCL, the plug-ins that NCCL would try, libibverbs and its providers."""
     entries = _entries(request)
     folder = torch_folder(entries)
     files = [] if folder is None else [folder / "lib" / name for name in _OF_TORCH]
     found = [Examined("torch", str(file)) for file in files if file.is_file()]
     found += [Examined("NCCL", library.path) for library in search_libraries(request.environ, entries)[:1]]
-    found += [Examined("network plug-in", path) for path in _plugins(request.environ, search, own)]
-    verbs = read_verbs(search, machine(request.root), own)
+    found += [Examined("network plug-in", path) for path in _plugins(request.environ, search, machine_type)]
+    verbs = read_verbs(search, machine(request.root), machine_type)
     if not isinstance(verbs.library, Missing):
         found += [Examined("verbs", path) for path in (verbs.library, *verbs.providers)]
     return found
 
 
-def _plugins(environ: Mapping[str, str], search: LoaderSearch, own: int) -> list[str]:
+def _plugins(environ: Mapping[str, str], search: LoaderSearch, machine_type: int) -> list[str]:
     """Return the files that the loader finds for NCCL_NET_PLUGIN, or under the name that NCCL tries by itself."""
     names = [name for group in plugin_files(environ.get(VARIABLE)) for name in group]
-    program = Dynamic(own, "", (), (), (), (0, 0))
+    program = Dynamic(machine_type, "", (), (), (), (0, 0))
     places = [find(name, Path("/"), program, search) for name in dict.fromkeys([*names, DEFAULT])]
     return [str(place[0]) for place in places if place is not None]

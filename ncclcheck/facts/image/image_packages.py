@@ -23,7 +23,7 @@ _LONGEST = 500
 
 
 class Imported(Struct, frozen=True):
-    """What came of importing our dependencies, and what torch said of itself."""
+    """The result of importing our dependencies, and what torch says of itself."""
 
     failed: Fact[dict[str, str]]
     torch: Fact[TorchBuild]
@@ -46,13 +46,13 @@ def read_imports(environ: Mapping[str, str], deadline_s: float) -> Imported:
 
 def _ended(result: ChildResult) -> Imported:
     """Return the import of one module ended the whole process; which, it said before."""
-    said = readable(result.stderr.decode("utf-8", "replace").strip()[-_LONGEST:])
+    error_text = readable(result.stderr.decode("utf-8", "replace").strip()[-_LONGEST:])
     how = f"signal {-result.returncode}" if result.returncode < 0 else f"exit code {result.returncode}"
     begun = re.findall(rf"^{BEGIN}(.*)$", result.stdout.decode("utf-8", "replace"), re.MULTILINE)
     if not begun or not begun[-1]:
-        why = Missing("error", f"the child that imports modules ended with {how}: {said}")
+        why = Missing("error", f"the child that imports modules ended with {how}: {error_text}")
         return Imported(why, why)
-    failed = {begun[-1]: f"the import ends the process ({how}): {said}".rstrip(": ")}
+    failed = {begun[-1]: f"the import ends the process ({how}): {error_text}".rstrip(": ")}
     return Imported(failed, Missing("error", f"{begun[-1]} cannot be imported: {failed[begun[-1]]}"))
 
 
@@ -82,6 +82,6 @@ def problems_in(result: ChildResult) -> Fact[tuple[str, ...]]:
     lines = [line.strip() for line in result.stdout.decode("utf-8", "replace").splitlines() if line.strip()]
     if result.returncode == 1 and lines:
         return tuple(readable(line[:_LONGEST]) for line in lines[:_MOST_PROBLEMS])
-    said = result.stderr.decode("utf-8", "replace").strip()[-_LONGEST:]
-    detail = f"pip check ended with {result.returncode}: {said}"
-    return Missing("absent" if "No module named pip" in said else "error", detail)
+    error_text = result.stderr.decode("utf-8", "replace").strip()[-_LONGEST:]
+    detail = f"pip check ended with {result.returncode}: {error_text}"
+    return Missing("absent" if "No module named pip" in error_text else "error", detail)

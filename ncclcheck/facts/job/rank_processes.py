@@ -13,7 +13,7 @@ from ncclcheck.model.job.watched import Look, RankLook
 
 _PROC, _RDMA = Path("/proc"), Path("/sys/class/infiniband")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-# What tells the rank where no launcher of torch does.
+# Variables with the rank where no launcher of torch sets RANK.
 _RANK_VARIABLES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _RDMA_WORD_BYTES = 4  # port_xmit_data counts words (IBTA)
 _MOST_PROCESSES = 20_000
@@ -21,7 +21,7 @@ _ENVIRON_BYTES = 1 << 20
 
 
 class RankProcess(Struct, frozen=True):
-    """The main process of a rank. `started` tells it from a later process with the same id."""
+    """The main process of a rank. `started` distinguishes it from a later process with the same id."""
 
     rank: int | None
     pid: int
@@ -51,7 +51,7 @@ def find_ranks(root: int) -> tuple[RankProcess, ...]:
 
 
 def look_at(ranks: tuple[RankProcess, ...], at_s: float) -> Look:
-    """Return what /proc tells of the ranks that still exist, each with its own child processes."""
+    """Return what /proc shows of the ranks that still exist, each with its own child processes."""
     looks = (_look_at(rank) for rank in ranks)
     return Look(at_s, tuple(look for look in looks if look is not None), network_bytes())
 

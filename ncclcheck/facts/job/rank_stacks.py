@@ -55,8 +55,8 @@ def _why(error: Exception) -> str:
     if isinstance(error, subprocess.TimeoutExpired):
         return f"py-spy took longer than {STACK_S:g} s"
     if isinstance(error, subprocess.CalledProcessError):
-        told = bytes(error.stderr or b"").decode(errors="replace").strip().splitlines()
-        text = told[0] if told else f"py-spy ended with {error.returncode}"
+        error_lines = bytes(error.stderr or b"").decode(errors="replace").strip().splitlines()
+        text = error_lines[0] if error_lines else f"py-spy ended with {error.returncode}"
         if "ermission" in text or "EPERM" in text:
             text = f"{text} (tracing needs root, CAP_SYS_PTRACE or kernel.yama.ptrace_scope=0)"
         return text

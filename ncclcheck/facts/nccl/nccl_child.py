@@ -2,7 +2,7 @@
 
 The library reads the environment once, opens a listener and starts a thread: all of it ends with this process. With a
 second argument `hold` the process stops itself instead of ending: the listener stays, and the kernel completes the
-handshakes of those who call, whom NCCL's thread never sees (it would end at the first that does not speak to it).
+handshakes of the callers, which NCCL's thread never sees (it would end at the first that does not speak to it).
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def _plugin_groups(inquiry: Inquiry) -> Fact[Sequence[Sequence[str]]]:
 
 
 def _read_tree(here: Folder) -> Fact[NcclChoice]:
-    """Return the settings of the machine's /etc/nccl.conf; a tree without /etc tells nothing of NCCL."""
+    """Return the settings of the machine's /etc/nccl.conf; a tree without /etc says nothing of NCCL."""
     if isinstance(here.folder("etc"), Missing):
         return NOT_IN_A_TREE
     text = here.text(_CONFIG_FILE)

@@ -23,7 +23,7 @@ CHILD = "ncclcheck.facts.nccl.nccl_child"
 
 
 class Inquiry(Struct, frozen=True):
-    """What came of asking a library.
+    """The result of asking a library.
 
     `net_plugin`: NCCL_NET_PLUGIN as the library has it after its config files; None where it is unset.
     """
@@ -70,12 +70,12 @@ def understood(library: str, result: ChildResult | Missing) -> Inquiry:
         return Inquiry(Missing(result.missing, f"{library}: {result.detail}"))
     log = result.stdout.decode("utf-8", "replace")
     before, _, after = log.rpartition(MARK)
-    said, _, later = after.partition("\n")  # NCCL's thread may still log when the child has answered
-    if not said or result.returncode != 0:
+    answer_line, _, later = after.partition("\n")  # NCCL's thread may still log when the child has answered
+    if not answer_line or result.returncode != 0:
         text = result.stderr.decode("utf-8", "replace").strip()[-500:]
         detail = f"{library}: the child that asks it ended with {result.returncode}: {text}"
         return Inquiry(Missing("error", detail))
-    words = json.loads(said)
+    words = json.loads(answer_line)
     if "missing" in words:
         return Inquiry(Missing(words["missing"], f"{library}: {words['detail']}"))
     return Inquiry(_answer(library, words, before + later), words["net_plugin"])
@@ -96,9 +96,9 @@ def talkative(environ: Mapping[str, str]) -> dict[str, str]:
     An empty NCCL_DEBUG_FILE counts as unset, and keeps a config file from setting it: the user's log is not touched.
     """
     quiet = {"NCCL_DEBUG_LEVELS", "NCCL_DEBUG_TIMESTAMP_LEVELS", "NCCL_DEBUG_TIMESTAMP_FORMAT"}
-    kept = {name: value for name, value in environ.items() if name not in quiet}
+    others = {name: value for name, value in environ.items() if name not in quiet}
     return {
-        **kept,
+        **others,
         "NCCL_DEBUG": "INFO",
         "NCCL_DEBUG_SUBSYS": "INIT,BOOTSTRAP,ENV",
         "NCCL_DEBUG_FILE": "",
@@ -109,8 +109,8 @@ def _answer(library: str, words: dict[str, Any], log: str) -> Fact[NcclAnswer]:
     version, result = version_text(words["version"]), int(words["result"])
     line = bootstrap_line(log)
     if result != 0:
-        said = [*([line.text] if line else []), *warnings(log)] or [words["error"]]
-        return NcclAnswer(library, version, None, None, None, result, "; ".join(dict.fromkeys(said)))
+        complaints = [*([line.text] if line else []), *warnings(log)] or [words["error"]]
+        return NcclAnswer(library, version, None, None, None, result, "; ".join(dict.fromkeys(complaints)))
     bound = decode_unique_id(bytes.fromhex(words["id"]))
     if isinstance(bound, Missing):
         return Missing(bound.missing, f"{library} {version}: {bound.detail}")

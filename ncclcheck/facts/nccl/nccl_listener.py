@@ -60,13 +60,16 @@ class NcclListener:
         self, library: str, environ: Mapping[str, str], deadline_s: float = timeouts.NCCL_ASK_S
     ) -> Inquiry:
         """Return what the library answers. Where it opened a listener, that stays until `close`. To be called once."""
-        said: Future[ChildResult | Missing] = Future()
+        child_answer: Future[ChildResult | Missing] = Future()
         self._keeper = threading.Thread(
-            target=self._keep, args=(library, environ, deadline_s, said), name="nccl-listener", daemon=True
+            target=self._keep,
+            args=(library, environ, deadline_s, child_answer),
+            name="nccl-listener",
+            daemon=True,
         )
         try:
             self._keeper.start()
-            result = said.result(deadline_s + timeouts.NCCL_LISTENER_DYING_S)
+            result = child_answer.result(deadline_s + timeouts.NCCL_LISTENER_DYING_S)
         except (RuntimeError, FutureTimeout) as error:  # no further thread is allowed, or the start hangs
             self._ended.set()
             result = missing_for(error, CHILD)
@@ -96,25 +99,25 @@ class NcclListener:
         library: str,
         environ: Mapping[str, str],
         deadline_s: float,
-        said: Future[ChildResult | Missing],
+        child_answer: Future[ChildResult | Missing],
     ) -> None:
         output: dict[int, bytearray] = {}
         ending: Ending = "late"
         try:
             process = start_child(python_command(CHILD, [library, "hold"]), talkative(environ))
         except (OSError, ValueError) as error:
-            said.set_result(missing_for(error, CHILD))
+            child_answer.set_result(missing_for(error, CHILD))
             return
         self._process = process
         try:
             ending = read_child(process, output, time.monotonic() + deadline_s, _has_answered)
             if ending == "enough":
-                said.set_result(ChildResult(0, *_texts(output)))
+                child_answer.set_result(ChildResult(0, *_texts(output)))
                 self._ended.wait()
         finally:
             end_child(process)
-            if not said.done():
-                said.set_result(_failed(process, ending, output, deadline_s))
+            if not child_answer.done():
+                child_answer.set_result(_failed(process, ending, output, deadline_s))
 
 
 def _has_answered(stdout: bytes) -> bool:
@@ -139,16 +142,16 @@ def _texts(output: dict[int, bytearray]) -> tuple[bytes, bytes]:
 
 def listening_sockets(pid: int) -> tuple[tuple[str, int], ...]:
     """Yield address and port of each TCP socket on which the process listens (proc(5)); nothing where denied."""
-    own = set(_socket_inodes(pid))
+    inodes = set(_socket_inodes(pid))
     found = []
     for table in ("tcp", "tcp6"):
         try:
-            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:] if own else []
+            lines = Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:] if inodes else []
         except OSError:
             continue
         for line in lines:
             words = line.split()
-            if words[3] == _LISTEN and words[9] in own:
+            if words[3] == _LISTEN and words[9] in inodes:
                 address, _, port = words[1].partition(":")
                 found.append((_address(address), int(port, 16)))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""The network plug-ins that NCCL could try: the files for a value of NCCL_NET_PLUGIN, and what came of loading them."""
+"""The network plug-ins that NCCL could try: the files for a value of NCCL_NET_PLUGIN, and the results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def tuner_files(value: str | None) -> tuple[tuple[str, ...], ...]:
 
 
 def as_tuners(answers: Sequence[Fact[tuple[Plugin, ...]]]) -> Fact[tuple[TunerPlugin, ...]]:
-    """Return what came of the files; Missing where the process that loads them died."""
+    """Return the result for the files; Missing where the process that loads them died."""
     found: list[TunerPlugin] = []
     for answer in answers:
         if isinstance(answer, Missing):
@@ -62,7 +62,7 @@ def as_tuners(answers: Sequence[Fact[tuple[Plugin, ...]]]) -> Fact[tuple[TunerPl
 def as_plugins(
     groups: Sequence[Sequence[str]], answers: Sequence[Fact[tuple[Plugin, ...]]]
 ) -> tuple[NetPlugin, ...]:
-    """Return the files in the order of the groups, each with what came of it."""
+    """Return the files in the order of the groups, each with its result."""
     found = []
     for files, answer in zip(groups, answers, strict=True):
         if isinstance(answer, Missing):  # the child died before it named the file

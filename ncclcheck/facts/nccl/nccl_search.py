@@ -1,4 +1,4 @@
-"""Finds every NCCL library that a process of this node could load, and tells which of them torch would get."""
+"""Finds every NCCL library that a process of this node could load, and which of them torch would get."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def search_libraries(
     folder = torch_folder(entries)
     system = _system(environ)
     candidates = list(_candidates(environ, folder, entries, system))
-    own = None if folder is None else _torchs_own(environ, folder / "lib", candidates, system)
+    torch_library = None if folder is None else _torchs_own(environ, folder / "lib", candidates, system)
     found: dict[tuple[int, int], Found] = {}
-    for candidate in [*([own] if own else []), *candidates]:
+    for candidate in [*([torch_library] if torch_library else []), *candidates]:
         identity = _identity(Path(candidate.path))
         if identity is not None:
             found.setdefault(identity, candidate)

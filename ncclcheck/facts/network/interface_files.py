@@ -1,4 +1,4 @@
-"""Reads what /sys tells of one network interface, on this machine and in a recorded tree alike."""
+"""Reads what /sys shows of one network interface, on this machine and in a recorded tree alike."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class InterfaceReading(Struct, frozen=True):
     type: Fact[int]
 
 
-def complete(here: Folder, told: InterfaceReading) -> Interface:
+def complete(here: Folder, reading: InterfaceReading) -> Interface:
     """Return the interface with all that the /sys of `here` says of it.
 
     Where that is hidden, its values are missing.
     """
-    folder = here.folder(f"{SYSFS_NET}/{told.name}")
+    folder = here.folder(f"{SYSFS_NET}/{reading.name}")
     if isinstance(folder, Missing):
-        return _without_sys(told, folder)
+        return _without_sys(reading, folder)
     driver = read_driver(folder)
-    driver = told.driver if isinstance(driver, Missing) and isinstance(told.driver, str) else driver
-    signs = _signs(here, folder, told, driver)
+    driver = reading.driver if isinstance(driver, Missing) and isinstance(reading.driver, str) else driver
+    signs = _signs(here, folder, reading, driver)
     device = folder.folder("device")
     return replace(
-        _without_sys(told, NOT_TOLD),
+        _without_sys(reading, NOT_TOLD),
         kind=kind_of(signs),
         operstate=folder.line("operstate"),
         speed_mbps=read_speed(folder),
@@ -56,26 +56,26 @@ def complete(here: Folder, told: InterfaceReading) -> Interface:
     )
 
 
-def _without_sys(told: InterfaceReading, why: Missing) -> Interface:
+def _without_sys(reading: InterfaceReading, why: Missing) -> Interface:
     signs = LinkSigns(
-        type=-1 if isinstance(told.type, Missing) else told.type,
+        type=-1 if isinstance(reading.type, Missing) else reading.type,
         devtype="",
-        driver="" if isinstance(told.driver, Missing) else told.driver,
+        driver="" if isinstance(reading.driver, Missing) else reading.driver,
         has_device=False,
     )
     return Interface(
-        name=readable(told.name),
-        index=told.index,
+        name=readable(reading.name),
+        index=reading.index,
         kind=kind_of(signs),
-        type=told.type,
-        mtu=told.mtu,
+        type=reading.type,
+        mtu=reading.mtu,
         operstate=why,
-        flags=told.flags,
-        running=told.running,
-        addresses=told.addresses,
+        flags=reading.flags,
+        running=reading.running,
+        addresses=reading.addresses,
         speed_mbps=why,
         pci=why,
-        driver=told.driver,
+        driver=reading.driver,
         tunnel=tunnel_of(signs),
     )
 
@@ -98,18 +98,18 @@ def read_speed(folder: Folder) -> Fact[int]:
     return speed
 
 
-def _signs(here: Folder, folder: Folder, told: InterfaceReading, driver: Fact[str]) -> LinkSigns:
+def _signs(here: Folder, folder: Folder, reading: InterfaceReading, driver: Fact[str]) -> LinkSigns:
     uevent = folder.text("uevent")
     words = dict(line.partition("=")[::2] for line in uevent.splitlines()) if isinstance(uevent, str) else {}
     return LinkSigns(
-        type=-1 if isinstance(told.type, Missing) else told.type,
+        type=-1 if isinstance(reading.type, Missing) else reading.type,
         devtype=words.get("DEVTYPE", ""),
         driver="" if isinstance(driver, Missing) else driver,
         has_device=folder.has("device") or _is_below_a_bus(folder),
         has_bonding=folder.has("bonding"),
         has_bridge=folder.has("bridge"),
         has_tun_flags=folder.has("tun_flags"),
-        has_vlan=told.name in _vlans(here),
+        has_vlan=reading.name in _vlans(here),
     )
 
 

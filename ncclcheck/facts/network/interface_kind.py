@@ -19,7 +19,7 @@ _TUNNEL_TYPES = {
 
 
 class LinkSigns(Struct, frozen=True):
-    """What tells the kinds apart: ARPHRD number, DEVTYPE of uevent, driver name, which /sys and /proc entries exist."""
+    """Signs of the kinds: ARPHRD number, DEVTYPE of uevent, driver name, which /sys and /proc entries exist."""
 
     type: int
     devtype: str

@@ -38,7 +38,7 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
             flags, mtu = flags_of(name), mtu_of(name)
         except (OSError, ValueError):  # what these calls raise for a name that is no more
             continue
-        told = InterfaceReading(
+        reading = InterfaceReading(
             name=name,
             index=index,
             mtu=mtu,
@@ -48,7 +48,7 @@ def read_interfaces(root: Path = Path("/")) -> tuple[Interface, ...]:
             driver=driver_of(name),
             type=_type_of(here, name),
         )
-        found.append(complete(here, told))
+        found.append(complete(here, reading))
     return tuple(found)
 
 
@@ -79,9 +79,12 @@ def addresses_by_interface() -> dict[str, tuple[Address, ...]]:
         for entry in entries:
             family = _FAMILIES.get(entry.family)
             if family is not None and entry.address:
-                own = _address(family, label, entry.address, entry.netmask or "")
-                found.setdefault(label.partition(":")[0], []).append(own)
-    return {name: tuple(sorted(addresses, key=lambda own: own.family)) for name, addresses in found.items()}
+                address = _address(family, label, entry.address, entry.netmask or "")
+                found.setdefault(label.partition(":")[0], []).append(address)
+    return {
+        name: tuple(sorted(addresses, key=lambda address: address.family))
+        for name, addresses in found.items()
+    }
 
 
 def addresses_now() -> frozenset[str]:
@@ -90,7 +93,7 @@ def addresses_now() -> frozenset[str]:
         known = addresses_by_interface()
     except Exception:  # psutil raises what it likes
         return frozenset()
-    return frozenset(own.address for addresses in known.values() for own in addresses)
+    return frozenset(address.address for addresses in known.values() for address in addresses)
 
 
 def addresses_of(interfaces: Fact[tuple[Interface, ...]]) -> frozenset[str]:

@@ -33,7 +33,7 @@ def read_interface_files(here: Folder) -> Fact[tuple[Interface, ...]]:
     if isinstance(names, Missing):
         return names
     found = [
-        complete(here, _told(name, folder))
+        complete(here, _reading(name, folder))
         for name in names
         if not isinstance(folder := here.folder(f"{SYSFS_NET}/{name}"), Missing)
     ]
@@ -42,7 +42,7 @@ def read_interface_files(here: Folder) -> Fact[tuple[Interface, ...]]:
     )
 
 
-def _told(name: str, folder: Folder) -> InterfaceReading:
+def _reading(name: str, folder: Folder) -> InterfaceReading:
     flags, index = folder.number("flags"), folder.number("ifindex")
     names = () if isinstance(flags, Missing) else tuple(word for bit, word in _FLAGS.items() if flags & bit)
     running = "up" in names and _is_operational(folder)

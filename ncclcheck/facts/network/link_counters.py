@@ -42,7 +42,7 @@ def read_link_counters(
     """Return the counters of the interfaces of the machine below `root`, as those before a run.
 
     Of those that have a device, or are in `with_address`. `of_card` returns the card's own statistics.
-    `zeros`: those that count nothing are told as well.
+    `zeros`: counters of 0 are returned as well.
     """
     here = machine(root)
     names = here.names(SYSFS_NET)
@@ -71,10 +71,12 @@ def _plain(name: str, file: str) -> Fact[int]:
 def _counts(number_in: Callable[[str], Fact[int]], shown: str, zeros: bool) -> Fact[dict[str, Fact[int]]]:
     files = {_CARRIER: _CARRIER, **{name: f"statistics/{name}" for name in _STATISTICS}}
     counts = {name: number_in(file) for name, file in files.items()}
-    there = {name: count for name, count in counts.items() if not _is_absent(count)}
+    all_counts = {name: count for name, count in counts.items() if not _is_absent(count)}
     # Most count nothing, and there may be hundreds of interfaces: what is not there counts 0.
-    told = {name: count for name, count in there.items() if zeros or count != 0 or name == _CARRIER}
-    return told if there else Missing("absent", f"{shown}: no counters")
+    reported_counts = {
+        name: count for name, count in all_counts.items() if zeros or count != 0 or name == _CARRIER
+    }
+    return reported_counts if all_counts else Missing("absent", f"{shown}: no counters")
 
 
 def _is_absent(count: Fact[int]) -> bool:

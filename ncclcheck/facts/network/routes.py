@@ -38,12 +38,12 @@ def _source(address: str, port: int) -> Fact[tuple[str, int]]:
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect(socket.getaddrinfo(address, port, family, socket.SOCK_DGRAM, flags=numeric)[0][4])
-            own = probe.getsockname()
+            local = probe.getsockname()
     except OSError as error:
         if error.errno in _NO_ROUTE:
             return Missing("absent", f"no route to {address}: {error.strerror}")
         return missing_for(error, f"route to {address}")
-    return str(own[0]).partition("%")[0], own[3] if family == socket.AF_INET6 else 0
+    return str(local[0]).partition("%")[0], local[3] if family == socket.AF_INET6 else 0
 
 
 def _owner_now(address: str, scope_id: int) -> Fact[str]:
@@ -52,7 +52,10 @@ def _owner_now(address: str, scope_id: int) -> Fact[str]:
         owners = [
             name
             for name, addresses in addresses_by_interface().items()
-            if any(own.address == address and scope_id in (0, own.scope_id) for own in addresses)
+            if any(
+                candidate.address == address and scope_id in (0, candidate.scope_id)
+                for candidate in addresses
+            )
         ]
     except Exception as error:  # psutil raises what it likes
         return missing_for(error, "the interfaces")
@@ -67,7 +70,8 @@ def owner_of(address: str, interfaces: Sequence[Interface], scope_id: int = 0) -
     owners = [
         interface.name
         for interface in interfaces
-        if scope_id in (0, interface.index) and any(own.address == address for own in interface.addresses)
+        if scope_id in (0, interface.index)
+        and any(candidate.address == address for candidate in interface.addresses)
     ]
     return _only(owners, address)
 

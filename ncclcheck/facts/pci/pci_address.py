@@ -28,12 +28,12 @@ def pci_of(folder: Folder, link: str = "device") -> Fact[str]:
     """Return the address of the PCI card behind `folder` of /sys, also below virtio and auxiliary devices.
 
     Something on USB is on no card, although the controller of its bus is one. Without the link the folder's own place
-    in /sys/devices tells it.
+    in /sys/devices gives it.
     """
-    told = folder.folder(link)
-    if isinstance(told, Missing) and told.missing != "absent":
-        return told
-    device = folder if isinstance(told, Missing) else told
+    linked_folder = folder.folder(link)
+    if isinstance(linked_folder, Missing) and linked_folder.missing != "absent":
+        return linked_folder
+    device = folder if isinstance(linked_folder, Missing) else linked_folder
     for part in reversed(device.path.relative_to(device.root).parts):
         if is_pci_address(part):
             return part

@@ -27,7 +27,7 @@ _ACS_REDIRECT = 0x04 | 0x08  # P2P Request Redirect and P2P Completion Redirect 
 
 
 def read_device(address: str, folder: Folder) -> PciDevice:
-    """Return all that /sys tells of the device in `folder`; the bridges above it are those of its resolved path."""
+    """Return all that /sys shows of the device in `folder`; the bridges above it are those of its resolved path."""
     class_code = _code(folder, "class")
     return PciDevice(
         address=address,
@@ -135,7 +135,7 @@ def _width(folder: Folder, name: str) -> Fact[int]:
 
 
 def without_serial_number(config: bytes) -> bytes:
-    """Return the configuration space with zeros for the serial number of the device, where it tells one.
+    """Return the configuration space with zeros for the serial number of the device, where it has one.
 
     PCI Express Base Specification: Device Serial Number capability, eight bytes after its header.
     """

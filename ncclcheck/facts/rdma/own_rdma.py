@@ -1,4 +1,4 @@
-"""Reads RDMA of this machine: its files, and what only a running machine tells."""
+"""Reads RDMA of this machine: its files, and what only a running machine has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ncclcheck.model.hardware import Rdma
 
 
 def read_own_rdma(environ: Mapping[str, str], deadline_s: float) -> Fact[Rdma]:
-    """Return RDMA of this machine, with what only a running one tells.
+    """Return RDMA of this machine, with what only a running one has.
 
     May we open the devices, is there a libibverbs, and which MTU do the ports use?
     """

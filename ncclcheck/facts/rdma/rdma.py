@@ -67,11 +67,11 @@ def unusable_files(rdma: Rdma) -> Fact[tuple[str, ...]]:
     """
     if isinstance(rdma.device_files, Missing):
         return rdma.device_files
-    wanted = os.R_OK | os.W_OK
+    access = os.R_OK | os.W_OK
     return tuple(
         name
         for name in rdma.device_files
-        if not os.access(Path("/dev/infiniband") / name, wanted, effective_ids=True)
+        if not os.access(Path("/dev/infiniband") / name, access, effective_ids=True)
     )
 
 
@@ -167,8 +167,8 @@ def _rate(port: Folder) -> tuple[Fact[float], Fact[str], Fact[str]]:
     if match is None:
         bad = Missing("error", f"{port.shown('rate')}: {text[:80]!r}")
         return bad, bad, bad
-    untold = Missing("absent", f"{port.shown('rate')}: {text}")
-    return float(match[1]), match[2] or untold, match[3] or untold
+    unknown = Missing("absent", f"{port.shown('rate')}: {text}")
+    return float(match[1]), match[2] or unknown, match[3] or unknown
 
 
 def _gids(port: Folder) -> Fact[tuple[Gid, ...]]:
@@ -194,7 +194,7 @@ def _gid_table_length(port: Folder) -> Fact[int]:
 
 
 def _device_files(here: Folder) -> Fact[tuple[str, ...]]:
-    """Return the uverbs names in /dev/infiniband; nothing is told by a tree without /dev."""
+    """Return the uverbs names in /dev/infiniband; a tree without /dev says nothing."""
     dev = here.folder("dev")
     if isinstance(dev, Missing):
         return dev
@@ -205,7 +205,7 @@ def _device_files(here: Folder) -> Fact[tuple[str, ...]]:
 
 
 def _peer_memory(here: Folder) -> Fact[tuple[str, ...]]:
-    """Return the paths that exist. Without /sys/module, which every kernel has, an absent path tells nothing."""
+    """Return the paths that exist. Without /sys/module, which every kernel has, an absent path says nothing."""
     found = tuple(path for path in PEER_MEMORY_PATHS if here.exists(path))
     modules = here.folder("sys/module")
     return modules if isinstance(modules, Missing) and not found else found

@@ -21,22 +21,22 @@ def main() -> None:
 
 
 def _load() -> dict[str, object]:
-    said: list[str] = []
+    errors: list[str] = []
     for name in NAMES:
         try:
             library = ctypes.CDLL(name, mode=os.RTLD_NOW)
         except OSError as error:
-            said.append(str(error))
+            errors.append(str(error))
             continue
         if hasattr(library, "ibv_get_device_list"):
             return {"path": _path_of(library) or name}
-        said.append(f"{name}: has no ibv_get_device_list")
+        errors.append(f"{name}: has no ibv_get_device_list")
     absent = [f"{name}: {_ABSENT}" for name in NAMES]
-    return {"path": None, "detail": "; ".join(said)[:1000], "broken": said != absent}
+    return {"path": None, "detail": "; ".join(errors)[:1000], "broken": errors != absent}
 
 
 def _path_of(library: ctypes.CDLL) -> str:
-    """Return the file that a function of the library lies in, as dladdr(3) tells it."""
+    """Return the file that a function of the library lies in, as dladdr(3) returns it."""
 
     class Found(ctypes.Structure):
         _fields_ = (

@@ -21,7 +21,7 @@ def find_verbs_library(environ: Mapping[str, str], deadline_s: float) -> Fact[st
         return Missing(result.missing, f"libibverbs: {result.detail}")
     _, mark, text = result.stdout.decode("utf-8", "replace").rpartition(MARK)
     if result.returncode != 0 or not mark:
-        said = result.stderr.decode("utf-8", "replace").strip()[-500:]
-        return Missing("error", f"libibverbs: the child ended with {result.returncode}: {said}")
+        error_text = result.stderr.decode("utf-8", "replace").strip()[-500:]
+        return Missing("error", f"libibverbs: the child ended with {result.returncode}: {error_text}")
     answer = json.loads(text)
     return answer["path"] or Missing("error" if answer["broken"] else "absent", answer["detail"])

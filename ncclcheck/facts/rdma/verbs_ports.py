@@ -1,4 +1,4 @@
-"""What only libibverbs tells of RDMA ports, the MTU in use, asked in a child process that may be abandoned."""
+"""What only libibverbs reports of RDMA ports: the MTU in use, asked in a child process that may be abandoned."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def with_active_mtu(rdma: Rdma, environ: Mapping[str, str], deadline_s: float, m
         why = rdma.verbs_library if isinstance(rdma.verbs_library, Missing) else Missing("absent")
         return _with(rdma, {}, Missing(why.missing, f"libibverbs: {why.detail}"))
     names = [_name(port) for port in rdma.ports]
-    told, otherwise = _ask([rdma.verbs_library, *names], environ, deadline_s, module)
-    return _with(rdma, told, otherwise)
+    mtu_by_port, otherwise = _ask([rdma.verbs_library, *names], environ, deadline_s, module)
+    return _with(rdma, mtu_by_port, otherwise)
 
 
-def _with(rdma: Rdma, told: Mapping[str, Fact[int]], otherwise: Missing) -> Rdma:
-    ports = tuple(replace(port, active_mtu=told.get(_name(port), otherwise)) for port in rdma.ports)
+def _with(rdma: Rdma, mtu_by_port: Mapping[str, Fact[int]], otherwise: Missing) -> Rdma:
+    ports = tuple(replace(port, active_mtu=mtu_by_port.get(_name(port), otherwise)) for port in rdma.ports)
     return replace(rdma, ports=ports)
 
 
@@ -67,14 +67,14 @@ def _ask(
         ending = read_child(process, output, deadline)
     finally:
         gone = end_child(process)
-    told: dict[str, Fact[int]] = {}
+    mtu_by_port: dict[str, Fact[int]] = {}
     for text in bytes(next(iter(output.values()), bytearray())).split(b"\n"):
         try:
             line: Any = msgspec.json.decode(text, type=_PortLine)
         except (msgspec.DecodeError, UnicodeDecodeError):
             continue  # cut by the end, or printed by a provider of libibverbs
-        told[line.port] = line.as_fact()
+        mtu_by_port[line.port] = line.as_fact()
     if ending == "late":
         left = "" if gone else f"; process {process.pid}, which asked, was left behind"
-        return told, Missing("timeout", f"libibverbs: no answer within {deadline_s:g} s{left}")
-    return told, Missing("error", f"libibverbs: the child that asked ended with {process.returncode}")
+        return mtu_by_port, Missing("timeout", f"libibverbs: no answer within {deadline_s:g} s{left}")
+    return mtu_by_port, Missing("error", f"libibverbs: the child that asked ended with {process.returncode}")

@@ -58,39 +58,41 @@ def packages_hash(packages: dict[str, str]) -> str:
 
 
 def _tree(path: str, deadline_s: float) -> Fact[tuple[str, int]]:
-    words = _told_by_child(path, deadline_s)
+    words = _ask_child(path, deadline_s)
     return words if isinstance(words, Missing) else (words["sha256"], words["files"])
 
 
 def list_files(path: str, deadline_s: float = timeouts.CODE_S) -> Fact[dict[str, str]]:
     """Return a short digest of each file below the path, by its name."""
-    words = _told_by_child(path, deadline_s, "list")
+    words = _ask_child(path, deadline_s, "list")
     if isinstance(words, Missing):
         return words
     return dict(json.loads(zlib.decompress(b64decode(words["listing"]))))
 
 
-def list_own(own_paths: Sequence[str], wanted: Collection[str]) -> dict[str, dict[str, str]]:
+def list_own(own_paths: Sequence[str], asked_paths: Collection[str]) -> dict[str, dict[str, str]]:
     """Return the listings of those of the wanted paths that this node's own command line names, all read at once."""
-    listings = {readable(path): start(list_files, path) for path in own_paths if readable(path) in wanted}
+    listings = {
+        readable(path): start(list_files, path) for path in own_paths if readable(path) in asked_paths
+    }
     found = {path: listing.result(timeouts.CODE_S) for path, listing in listings.items()}
     return {path: listing for path, listing in found.items() if not isinstance(listing, Missing)}
 
 
-def _told_by_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, Any]]:
+def _ask_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, Any]]:
     own_deadline_s = max(deadline_s - timeouts.CODE_INNER_S, deadline_s / 2)
     try:
         process = start_child(python_command(_MODULE, [path, str(own_deadline_s), *more]), None)
     except (OSError, ValueError) as error:
         return missing_for(error, readable(path))
     try:
-        said, complaint = _heard(process, deadline_s)
+        output, complaint = _heard(process, deadline_s)
     finally:
         end_child(process)
-    if not said and process.returncode in (None, -signal.SIGKILL):
+    if not output and process.returncode in (None, -signal.SIGKILL):
         return Missing("timeout", f"{readable(path)}: {_DEAD}")
     try:
-        words = json.loads(said)
+        words = json.loads(output)
     except ValueError:
         if process.returncode in (None, -signal.SIGKILL):
             return Missing("timeout", f"{readable(path)}: not read within {deadline_s:g} s")
@@ -101,21 +103,21 @@ def _told_by_child(path: str, deadline_s: float, *more: str) -> Fact[dict[str, A
     if "missing" in words:
         why: Why = words["missing"]
         return Missing(why, readable(words["detail"]))
-    told: dict[str, Any] = words
-    return told
+    document: dict[str, Any] = words
+    return document
 
 
 def _heard(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[bytes, bytes]:
     """Return what the child wrote to stdout and stderr; one that has not seen the path in time is given up."""
     began = time.monotonic()
-    said = [b"", b""]
+    texts = [b"", b""]
     for until in (began + min(timeouts.CODE_SEEN_S, deadline_s), began + deadline_s):
         output: dict[int, bytearray] = {}
         read_child(process, output, until, lambda text: b"\n" in text)
-        said = [text + bytes(more) for text, more in zip(said, output.values(), strict=True)]
-        if not any(said):
+        texts = [text + bytes(more) for text, more in zip(texts, output.values(), strict=True)]
+        if not any(texts):
             break
-    return said[0], said[1]
+    return texts[0], texts[1]
 
 
 CODE = Section(

@@ -33,21 +33,21 @@ def _answer(path: str, deadline_s: float, *, is_listing: bool) -> dict[str, obje
             return {"listing": b64encode(zlib.compress(listing)).decode()}
         sha256, files = tree_hash(path, deadline_s)
     except PermissionError as error:
-        return {"missing": "denied", "detail": _told(error)}
+        return {"missing": "denied", "detail": _error_text(error)}
     except FileNotFoundError as error:
-        return {"missing": "absent", "detail": _told(error)}
+        return {"missing": "absent", "detail": _error_text(error)}
     except TimeoutError as error:
         return {"missing": "timeout", "detail": f"{path}: {error}"}
     except TooMuchError as error:
         return {"missing": "unsupported", "detail": f"{path}: {error}; name a smaller --code path"}
     except OSError as error:
-        return {"missing": "error", "detail": _told(error)}
+        return {"missing": "error", "detail": _error_text(error)}
     except RuntimeError as error:  # pathlib's word for a ring of symbolic links before Python 3.13
         return {"missing": "error", "detail": str(error)}
     return {"sha256": sha256, "files": files}
 
 
-def _told(error: OSError) -> str:
+def _error_text(error: OSError) -> str:
     return f"{os.fsdecode(error.filename or b'')[:_PATH_CHARS]}: {error.strerror}"
 
 

@@ -1,4 +1,4 @@
-"""Loads libraries in children of a child, so that a broken or hostile one spoils no other; says what came of each."""
+"""Loads libraries in children of a child, so that a broken or hostile one spoils no other; returns each result."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load(
 ) -> Loaded:
     """Return the version of each library.
 
-    And for each group of plug-in files what came of them, up to the first that loads.
+    And for each group of plug-in files the results, up to the first that loads.
 
     Plug-in files without a slash are looked for in `first_folders`, then by the loader under `environ`. Each library
     and each group has a process of its own; all work at once, and are ended by the deadline.
@@ -61,14 +61,17 @@ def load(
         return Loaded()
     # A preloaded NCCL would answer in the place of the one that is asked.
     environment = {name: value for name, value in environ.items() if name != "LD_PRELOAD"}
-    wanted = {
+    request = {
         "libraries": list(libraries),
         "plugins": [list(group) for group in plugins],
         "first_folders": list(first_folders),
         "end": time.monotonic() + deadline_s - min(timeouts.LOADING_DYING_S, deadline_s / 2),
     }
     result = run_python_child(
-        "ncclcheck.facts.software.loading_child", [json.dumps(wanted)], deadline_s=deadline_s, env=environment
+        "ncclcheck.facts.software.loading_child",
+        [json.dumps(request)],
+        deadline_s=deadline_s,
+        env=environment,
     )
     if not isinstance(result, Missing):
         try:

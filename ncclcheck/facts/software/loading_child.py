@@ -1,4 +1,4 @@
-"""Child process: loads each library in a process of its own, and prints what came of all of them as JSON."""
+"""Child process: loads each library in a process of its own, and prints all results as JSON."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _NOT_THERE = ": cannot open shared object file: No such file or directory"
 
 def main() -> None:
     """Print one JSON object: the versions of the libraries and the results of the plug-in groups, in order."""
-    wanted = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[1])
     tasks: list[Callable[[], object]] = [
-        *(partial(_version, path) for path in wanted["libraries"]),
-        *(partial(_plugins, files, wanted["first_folders"]) for files in wanted["plugins"]),
+        *(partial(_version, path) for path in request["libraries"]),
+        *(partial(_plugins, files, request["first_folders"]) for files in request["plugins"]),
     ]
-    answers = _results([_start(task) for task in tasks], wanted["end"])
-    count = len(wanted["libraries"])
+    answers = _results([_start(task) for task in tasks], request["end"])
+    count = len(request["libraries"])
     json.dump({"versions": answers[:count], "plugins": answers[count:]}, sys.stdout)
     sys.stdout.flush()
 
 
 def _start(task: Callable[[], object]) -> tuple[int, int]:
-    """Return a process that does the task; its id, and the pipe to which it writes what came of it."""
+    """Return a process that does the task; its id, and the pipe to which it writes the result."""
     reading, writing = os.pipe()
     parent = os.getpid()
     pid = os.fork()

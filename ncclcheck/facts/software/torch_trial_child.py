@@ -29,7 +29,7 @@ def main() -> None:
 def _leave_room_for_the_parent(parent_bytes: int) -> None:
     """Lower the limit of addresses by what the parent has more of them than this process."""
     limit, hard = resource.getrlimit(resource.RLIMIT_AS)
-    own = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    used_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     if limit != resource.RLIM_INFINITY:
-        left = limit - max(parent_bytes - own, 0) - _BESIDE_BYTES
-        resource.setrlimit(resource.RLIMIT_AS, (max(left, own), hard))
+        left = limit - max(parent_bytes - used_bytes, 0) - _BESIDE_BYTES
+        resource.setrlimit(resource.RLIMIT_AS, (max(left, used_bytes), hard))

@@ -44,13 +44,13 @@ class Mark:
 
     def written(self, deadline_s: float) -> Missing | None:
         """Return None once the mark is there, or why it is not."""
-        told = self._told("wrote", deadline_s)
-        if isinstance(told, Missing):
-            return told
-        if told is None:
+        answer = self._answer("wrote", deadline_s)
+        if isinstance(answer, Missing):
+            return answer
+        if answer is None:
             return None
-        why: Why = told[0]
-        return Missing(why, readable(told[1]))
+        why: Why = answer[0]
+        return Missing(why, readable(answer[1]))
 
     def seen(self, marks: Mapping[str, str], seconds: float) -> Fact[tuple[str, ...]]:
         """Return which of these marks (name -> content) were there within the time."""
@@ -61,22 +61,22 @@ class Mark:
             os.write(self._stdin, order)
         except OSError as error:
             return missing_for(error, readable(self._folder))
-        told = self._told("seen", seconds + timeouts.MARK_INNER_S)
-        return told if isinstance(told, Missing) else tuple(name for name in told if name in marks)
+        names = self._answer("seen", seconds + timeouts.MARK_INNER_S)
+        return names if isinstance(names, Missing) else tuple(name for name in names if name in marks)
 
     def close(self) -> str:
         """Remove the mark, and return why it could not be removed; empty: it is gone."""
         os.close(self._stdin)
         if isinstance(self._process, Missing):
             return ""
-        told = self._told("left", timeouts.MARK_REMOVE_S)
+        answer = self._answer("left", timeouts.MARK_REMOVE_S)
         gone = end_child(self._process)
-        if not isinstance(told, Missing):
-            return readable(str(told))
+        if not isinstance(answer, Missing):
+            return readable(str(answer))
         left = "" if gone else f"; process {self._process.pid} survived SIGKILL and was left behind"
-        return f"{readable(self._folder)}: {told.detail}{left}"
+        return f"{readable(self._folder)}: {answer.detail}{left}"
 
-    def _told(self, word: str, deadline_s: float) -> Any:
+    def _answer(self, word: str, deadline_s: float) -> Any:
         """Return what the process said under that word; Missing when it did not in time."""
         if isinstance(self._process, Missing):
             return self._process

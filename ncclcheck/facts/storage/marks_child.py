@@ -1,4 +1,4 @@
-"""Child process: keeps one mark in a folder for a moment, and tells which marks of others it sees there.
+"""Child process: keeps one mark in a folder for a moment, and reports which marks of others it sees there.
 
 It outlives its parent for as long as it takes to remove the mark: when the parent is gone, its standard input ends.
 """
@@ -18,7 +18,7 @@ _MARK_BYTES = 200
 
 
 def main() -> None:
-    """Write the mark; look for others when told which; remove it at the end of the input or of the time."""
+    """Write the mark; look for others when asked for them; remove it at the end of the input or of the time."""
     folder, name, content, seconds = sys.argv[1:5]
     end = time.monotonic() + float(seconds)
     mark = Path(folder) / name

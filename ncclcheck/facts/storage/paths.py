@@ -32,9 +32,9 @@ class WantedPath(Struct, frozen=True):
     purpose: Purpose
 
 
-def read_paths(wanted: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S) -> tuple[PathFact, ...]:
+def read_paths(paths: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S) -> tuple[PathFact, ...]:
     """Return each path, all read at once, after at most `deadline_s` and the second that a process is given to die."""
-    started = [(path, start(read_path, path, deadline_s)) for path in wanted]
+    started = [(path, start(read_path, path, deadline_s)) for path in paths]
     end = time.monotonic() + deadline_s + timeouts.PATH_DYING_S
     found = []
     for path, reading in started:
@@ -44,7 +44,7 @@ def read_paths(wanted: Sequence[WantedPath], deadline_s: float = timeouts.PATH_S
 
 
 def read_path(path: WantedPath, deadline_s: float = timeouts.PATH_S, module: str = _MODULE) -> PathFact:
-    """Return what the path told within `deadline_s`; whatever it did not is Missing "timeout", and its process is gone.
+    """Return the facts of the path within `deadline_s`; late ones are Missing "timeout", and its process is killed.
 
     A process that survives SIGKILL (uninterruptible sleep on a dead mount) is left behind, and named.
     """
@@ -77,11 +77,11 @@ def read_path(path: WantedPath, deadline_s: float = timeouts.PATH_S, module: str
 
 
 def _put_together(path: WantedPath, stdout: bytes, otherwise: Missing) -> PathFact:
-    told: dict[str, Any] = json.loads(encode(_unread(path, otherwise)))
+    document: dict[str, Any] = json.loads(encode(_unread(path, otherwise)))
     try:
         for line in stdout.splitlines():
-            told |= json.loads(line)
-        return decode(json.dumps(told), PathFact)
+            document |= json.loads(line)
+        return decode(json.dumps(document), PathFact)
     except (DecodeError, ValueError, TypeError) as error:
         return _unread(path, Missing("error", f"{readable(path.path)}: {str(error)[:200]}"))
 

@@ -51,15 +51,15 @@ def _tell(**fields: object) -> None:
 
 def _filesystem(path: bytes) -> dict[str, object]:
     mount = mount_at(os.path.realpath(os.fsdecode(path)))
-    told: dict[str, object] = {"filesystem": mount, "source": mount}
+    fields: dict[str, object] = {"filesystem": mount, "source": mount}
     if not isinstance(mount, Missing):
-        told = {"filesystem": mount.type, "source": mount.source}
+        fields = {"filesystem": mount.type, "source": mount.source}
     try:
         room = os.statvfs(path)
     except OSError:
-        return told
+        return fields
     return {
-        **told,
+        **fields,
         "read_only": bool(room.f_flag & os.ST_RDONLY),
         "free_bytes": room.f_bavail * room.f_frsize,
         "size_bytes": room.f_blocks * room.f_frsize,
@@ -112,5 +112,5 @@ def _tell_hung(path: bytes, listing: Listing) -> None:
 
 
 def _medians(times: Times) -> dict[str, float]:
-    told = {"stat_ms": times.stat_ms, "read_ms": times.read_ms}
-    return {name: round(median(values), 4) for name, values in told.items() if values}
+    times_by_name = {"stat_ms": times.stat_ms, "read_ms": times.read_ms}
+    return {name: round(median(values), 4) for name, values in times_by_name.items() if values}

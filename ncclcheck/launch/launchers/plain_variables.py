@@ -16,7 +16,7 @@ def detect_environment(environ: Mapping[str, str]) -> Launch | None:
     """Return the place that RANK, WORLD_SIZE and MASTER_ADDR give this process, as `env://` of torch reads them.
 
     Without the number of nodes, or this node's, the processes are counted by host. Without LOCAL_RANK or
-    LOCAL_WORLD_SIZE a process is the agent of its node, unless another of the same host came before it.
+    LOCAL_WORLD_SIZE a process is the agent of its node, unless another of the same host joined before it.
     """
     if not all(environ.get(name) for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR")):
         return None

@@ -15,7 +15,7 @@ _LOCAL_SIZE = ("MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "MV2_COMM
 
 
 def detect_pmi(environ: Mapping[str, str]) -> Launch | None:
-    """Return this process's rank as PMI tells it, with the local rank where the launcher adds one."""
+    """Return this process's rank as PMI gives it, with the local rank where the launcher adds one."""
     if "PMI_RANK" not in environ or "PMI_SIZE" not in environ:
         return None
     local_rank = number(environ, *_LOCAL_RANK)

@@ -8,8 +8,8 @@ from typing import Any
 
 from ncclcheck.launch.line.deepspeed_line import read_deepspeed
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
+from ncclcheck.launch.line.option_words import Option, both_spellings, take, whole_number
 from ncclcheck.launch.line.torchrun_line import STATIC_PORT, line_of
-from ncclcheck.launch.line.words import Option, both_spellings, take, whole_number
 from ncclcheck.model.errors import UsageError
 
 # accelerate/commands/launch.py 1.15, launch_command_parser: these are flags, every other option takes one value.
@@ -42,18 +42,18 @@ def read_accelerate(
     taken = take(program, (*FLAGS, *_valued(words)), words, abbreviated=False)
     if taken is None:
         return None
-    given = {name[2:].replace("-", "_"): value for name, value in taken.values.items()}
-    config = _configuration(program, given, environ, read)
+    flags = {name[2:].replace("-", "_"): value for name, value in taken.values.items()}
+    config = _configuration(program, flags, environ, read)
     counting = {name: value for name, value in config.items() if name not in _NOT_FROM_CONFIG}
-    said = {**{name: str(value) for name, value in counting.items() if value is not None}, **given}
-    script = Script(taken.script, "module" in given)
-    machines = whole_number(program, "--num_machines", said.get("num_machines", "1"), 1)
+    settings = {**{name: str(value) for name, value in counting.items() if value is not None}, **flags}
+    script = Script(taken.script, "module" in flags)
+    machines = whole_number(program, "--num_machines", settings.get("num_machines", "1"), 1)
     own_config = config.get("deepspeed_config")
-    deepspeed = {**(own_config if isinstance(own_config, dict) else {}), **given}
-    way = str(deepspeed.get("deepspeed_multinode_launcher") or "pdsh")
-    if machines > 1 and _uses_deepspeed(given, config) and way != "standard":
-        return _by_deepspeed(said, deepspeed, taken.script, environ, read)
-    return CommandLine(_line(program, said, machines), script)
+    deepspeed = {**(own_config if isinstance(own_config, dict) else {}), **flags}
+    multinode_launcher = str(deepspeed.get("deepspeed_multinode_launcher") or "pdsh")
+    if machines > 1 and _uses_deepspeed(flags, config) and multinode_launcher != "standard":
+        return _by_deepspeed(settings, deepspeed, taken.script, environ, read)
+    return CommandLine(_line(program, settings, machines), script)
 
 
 def _valued(words: Sequence[str]) -> list[Option]:
@@ -65,16 +65,18 @@ def _valued(words: Sequence[str]) -> list[Option]:
     return [*long, Option(("-t",))]
 
 
-def _uses_deepspeed(given: Mapping[str, str], config: Mapping[str, Any]) -> bool:
-    own = any(name in given for name in ("multi_gpu", "tpu", "use_deepspeed", "use_fsdp", "use_megatron_lm"))
-    return "use_deepspeed" in given if own else config.get("distributed_type") == "DEEPSPEED"
+def _uses_deepspeed(flags: Mapping[str, str], config: Mapping[str, Any]) -> bool:
+    names_a_kind = any(
+        name in flags for name in ("multi_gpu", "tpu", "use_deepspeed", "use_fsdp", "use_megatron_lm")
+    )
+    return "use_deepspeed" in flags if names_a_kind else config.get("distributed_type") == "DEEPSPEED"
 
 
 def _configuration(
-    program: str, given: Mapping[str, str], environ: Mapping[str, str], read: ReadFile
+    program: str, flags: Mapping[str, str], environ: Mapping[str, str], read: ReadFile
 ) -> dict[str, Any]:
-    named = given.get("config_file")
-    if named is None and "cpu" in given:
+    named = flags.get("config_file")
+    if named is None and "cpu" in flags:
         return {}
     home = environ.get("HF_HOME") or f"{environ.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
     for name in [named] if named is not None else [f"{home}/accelerate/{file}" for file in _CONFIG_FILES]:
@@ -111,9 +113,9 @@ def _yaml(program: str, name: str, text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _line(program: str, said: Mapping[str, str], machines: int) -> LaunchLine:
+def _line(program: str, settings: Mapping[str, str], machines: int) -> LaunchLine:
     """Return what accelerate hands to torchrun (accelerate/utils/launch.py, prepare_multi_gpu_env)."""
-    total = said.get("num_processes")
+    total = settings.get("num_processes")
     values = {"--nnodes": str(machines), "--nproc-per-node": "auto"}
     if total is not None and total != "-1":
         processes = whole_number(program, "--num_processes", total, 1)
@@ -121,19 +123,21 @@ def _line(program: str, said: Mapping[str, str], machines: int) -> LaunchLine:
     if machines == 1:
         return line_of(program, values)
     for name in ("machine_rank", "main_process_ip"):
-        if name not in said:
+        if name not in settings:
             raise UsageError(f"{program} --num_machines {machines} needs --{name}: give it on every node")
-    port = said.get("main_process_port", str(STATIC_PORT))
-    values["--node-rank"] = said["machine_rank"]
-    values["--rdzv-endpoint"] = f"{said['main_process_ip']}:{port}"
+    port = settings.get("main_process_port", str(STATIC_PORT))
+    values["--node-rank"] = settings["machine_rank"]
+    values["--rdzv-endpoint"] = f"{settings['main_process_ip']}:{port}"
     values |= {
-        f"--{name.replace('_', '-')}": said[name] for name in ("rdzv_backend", "rdzv_conf") if name in said
+        f"--{name.replace('_', '-')}": settings[name]
+        for name in ("rdzv_backend", "rdzv_conf")
+        if name in settings
     }
     return line_of(program, values)
 
 
 def _by_deepspeed(
-    said: Mapping[str, str],
+    settings: Mapping[str, str],
     deepspeed: Mapping[str, Any],
     script: str,
     environ: Mapping[str, str],
@@ -142,11 +146,11 @@ def _by_deepspeed(
     """Return what accelerate gives DeepSpeed's launcher (accelerate/utils/launch.py, prepare_deepspeed_cmd_env)."""
     words = ["--hostfile", str(deepspeed.get("deepspeed_hostfile"))]
     if deepspeed.get("deepspeed_multinode_launcher") == "nossh":
-        words += ["--no_ssh", "--node_rank", said.get("machine_rank", "0")]
+        words += ["--no_ssh", "--node_rank", settings.get("machine_rank", "0")]
     for ours, theirs in (("exclusion", "--exclude"), ("inclusion", "--include")):
         if deepspeed.get(f"deepspeed_{ours}_filter"):
             words += [theirs, str(deepspeed[f"deepspeed_{ours}_filter"])]
-    if "main_process_ip" in said:
-        words += ["--master_addr", said["main_process_ip"]]
-    words += ["--master_port", said.get("main_process_port", str(STATIC_PORT)), script]
+    if "main_process_ip" in settings:
+        words += ["--master_addr", settings["main_process_ip"]]
+    words += ["--master_port", settings.get("main_process_port", str(STATIC_PORT)), script]
     return read_deepspeed(words, environ, read, "accelerate launch (deepspeed)")

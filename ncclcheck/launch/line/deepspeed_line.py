@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, ReadFile, Script
-from ncclcheck.launch.line.words import Option, take, whole_number
+from ncclcheck.launch.line.option_words import Option, take, whole_number
 from ncclcheck.model.errors import UsageError
 
 DEFAULT_HOSTFILE = "/job/hostfile"  # deepspeed/launcher/runner.py, DLTS_HOSTFILE
@@ -128,11 +128,11 @@ def _filtered(program: str, pool: dict[str, int], values: Mapping[str, str]) -> 
         if host not in pool:
             raise UsageError(f"{program}: {host!r} of {part!r} is not in the hostfile")
         named.setdefault(host, set()).update(slot.strip() for slot in slots.split(",") if slot.strip())
-    for host, wanted in named.items():
-        missing = next((slot for slot in wanted if not slot.isdigit() or int(slot) >= pool[host]), None)
+    for host, chosen_slots in named.items():
+        missing = next((slot for slot in chosen_slots if not slot.isdigit() or int(slot) >= pool[host]), None)
         if missing is not None:
             raise UsageError(f"{program}: there is no slot {missing!r} on {host}, which has {pool[host]}")
-        count = len(wanted) or pool[host]
+        count = len(chosen_slots) or pool[host]
         left[host] = count if include else pool[host] - count
     found = {host: left[host] for host in pool if left.get(host, 0) > 0}
     if not found:

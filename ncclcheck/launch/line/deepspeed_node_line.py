@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ncclcheck.launch.line.deepspeed_line import DEFAULT_PORT
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, Script
-from ncclcheck.launch.line.words import Option, take, whole_number
+from ncclcheck.launch.line.option_words import Option, take, whole_number
 from ncclcheck.model.errors import UsageError
 
 # deepspeed/launcher/launch.py, parse_args, of 0.9 to 0.19.

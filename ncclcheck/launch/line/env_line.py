@@ -58,8 +58,8 @@ def applied(environ: Mapping[str, str], changes: Changes) -> dict[str, str]:
 def _parted(word: str, left: list[str]) -> list[tuple[str, str]]:
     """Return the options in one word (`-iu NAME`), with their values, which are taken off `left` where they follow."""
     if word.startswith("--"):
-        name, given, value = word.partition("=")
-        if not given and name in _VALUES.values():
+        name, equals_sign, value = word.partition("=")
+        if not equals_sign and name in _VALUES.values():
             value = left.pop(0) if left else ""
         return [(name, value)]
     found: list[tuple[str, str]] = []

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import click
 
 from ncclcheck.launch.line.launch_line import CommandLine, Script
+from ncclcheck.launch.line.option_words import both_spellings
 from ncclcheck.launch.line.torchrun_line import line_of
-from ncclcheck.launch.line.words import both_spellings
 from ncclcheck.model.errors import UsageError
 
 # lightning_fabric/cli.py 2.6, `_run`: a click command that takes its options anywhere, also after the script.
@@ -41,23 +41,25 @@ def read_fabric(
 ) -> CommandLine | None:
     """Return the job of `fabric run WORDS`; None where the words only ask for help. Raises UsageError."""
     del environ  # fabric hands all values to torchrun on the command line, so PET_* do not count
-    own = list(words)
-    if own[:1] == ["model"]:
-        own = own[1:]
-    if own[:1] == ["--help"]:
+    arguments = list(words)
+    if arguments[:1] == ["model"]:
+        arguments = arguments[1:]
+    if arguments[:1] == ["--help"]:
         return None
     try:
-        given = _COMMAND.make_context(program, own).params
+        option_values = _COMMAND.make_context(program, arguments).params
     except click.ClickException as error:
         raise UsageError(f"{program} would refuse this command line: {error.format_message()}") from error
     values = {
-        "--nnodes": str(given["num_nodes"]),
-        "--node-rank": str(given["node_rank"]),
-        "--master-addr": str(given["main_address"]),
-        "--master-port": str(given["main_port"]),
-        "--nproc-per-node": "1" if given["strategy"] == "dp" else _devices(str(given["devices"])),
+        "--nnodes": str(option_values["num_nodes"]),
+        "--node-rank": str(option_values["node_rank"]),
+        "--master-addr": str(option_values["main_address"]),
+        "--master-port": str(option_values["main_port"]),
+        "--nproc-per-node": "1"
+        if option_values["strategy"] == "dp"
+        else _devices(str(option_values["devices"])),
     }
-    return CommandLine(line_of(program, values), Script(str(given["script"])))
+    return CommandLine(line_of(program, values), Script(str(option_values["script"])))
 
 
 def _devices(text: str) -> str:

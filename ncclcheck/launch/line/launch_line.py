@@ -12,7 +12,7 @@ from ncclcheck.model.errors import UsageError
 Rendezvous: TypeAlias = Literal["static", "c10d"]
 
 
-class PlaceNotToldError(UsageError):
+class PlaceNotGivenError(UsageError):
     """The command line makes a job of several nodes and does not tell which of them this is: flags may."""
 
 

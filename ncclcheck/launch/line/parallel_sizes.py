@@ -29,8 +29,8 @@ _MOST = 1_000_000
 
 def parallel_sizes(words: Sequence[str]) -> Mesh | None:
     """Return the mesh of the command's arguments; None where they name no parallel sizes."""
-    given = _values(words)
-    return _megatron(given, words) or _titan(given)
+    option_values = _values(words)
+    return _megatron(option_values, words) or _titan(option_values)
 
 
 def _values(words: Sequence[str]) -> dict[str, str]:
@@ -43,45 +43,45 @@ def _values(words: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _number(given: dict[str, str], *names: str) -> int:
+def _number(option_values: dict[str, str], *names: str) -> int:
     for name in names:
-        text = given.get(name, "")
+        text = option_values.get(name, "")
         if text.isascii() and text.isdigit() and 0 < int(text[:9]) <= _MOST:
             return int(text[:9])
     return 1
 
 
-def _megatron(given: dict[str, str], words: Sequence[str]) -> Mesh | None:
+def _megatron(option_values: dict[str, str], words: Sequence[str]) -> Mesh | None:
     """Read Megatron-LM's arguments (megatron/training/arguments.py); its order is tp-cp-ep-dp-pp.
 
     With --use-tp-pp-dp-mapping it is tp-cp-ep-pp-dp. Of Megatron-DeepSpeed the data is inside the pipeline, and the
     model inside the data (deepspeed/runtime/pipe/topology.py, PipeModelDataParallelTopology), which is the same order.
     """
-    if not any(name in given for name in _MEGATRON):
+    if not any(name in option_values for name in _MEGATRON):
         return None
     sizes = [
-        MeshDimension("pp", _number(given, _PP)),
+        MeshDimension("pp", _number(option_values, _PP)),
         MeshDimension("dp", 0),
-        MeshDimension("cp", _number(given, "--context-parallel-size")),
-        MeshDimension("tp", _number(given, _TP)),
+        MeshDimension("cp", _number(option_values, "--context-parallel-size")),
+        MeshDimension("tp", _number(option_values, _TP)),
     ]
     if "--use-tp-pp-dp-mapping" in words:
         sizes[0], sizes[1] = sizes[1], sizes[0]
-    expert = _number(given, "--expert-model-parallel-size")
-    tensor = _number(given, "--expert-tensor-parallel-size", _TP)
+    expert = _number(option_values, "--expert-model-parallel-size")
+    tensor = _number(option_values, "--expert-tensor-parallel-size", _TP)
     overlaid = (MeshDimension("ep", expert, ("dp", "cp", "tp")),) if expert > 1 and tensor == 1 else ()
     source = "Megatron-DeepSpeed's arguments" if "--deepspeed" in words else "Megatron-LM's arguments"
     return Mesh(tuple(sizes), overlaid, source)
 
 
-def _titan(given: dict[str, str]) -> Mesh | None:
+def _titan(option_values: dict[str, str]) -> Mesh | None:
     def size(name: str) -> int:
-        return _number(given, *(f"--{section}.{name}" for section in _TITAN_SECTIONS))
+        return _number(option_values, *(f"--{section}.{name}" for section in _TITAN_SECTIONS))
 
     names = [f"--{section}.{name}" for section in _TITAN_SECTIONS for name in _TITAN]
-    if not any(name in given for name in names):
+    if not any(name in option_values for name in names):
         return None
-    shard = [given.get(f"--{section}.data_parallel_shard_degree", "") for section in _TITAN_SECTIONS]
+    shard = [option_values.get(f"--{section}.data_parallel_shard_degree", "") for section in _TITAN_SECTIONS]
     dimensions = tuple(
         MeshDimension(
             name, 0 if name == "dp_shard" and not any(text.isdigit() for text in shard) else size(option)

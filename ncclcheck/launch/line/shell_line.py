@@ -28,9 +28,9 @@ class ShellRun(Struct, frozen=True):
 
     def names(self, programs: Iterable[str]) -> str | None:
         """Return the first of `programs` that stands in the text as a word of its own, or as the end of a path."""
-        said = [word.rpartition("/")[2] for word in re.split(r"""[\s;|&<>()`'"]+""", self.text)]
-        wanted = frozenset(programs)
-        return next((word for word in said if word in wanted), None)
+        program_names = [word.rpartition("/")[2] for word in re.split(r"""[\s;|&<>()`'"]+""", self.text)]
+        searched = frozenset(programs)
+        return next((word for word in program_names if word in searched), None)
 
 
 def read_shell(words: Sequence[str], environ: Mapping[str, str]) -> ShellRun | None:
@@ -56,8 +56,8 @@ def _after_c(words: Sequence[str]) -> str | None:
                 for following in words[position + 1 :]
                 if not re.fullmatch(r"--|-[A-Za-z]+", following)
             ]
-            own = rest[1:] if "o" in word else rest  # bash -eco pipefail TEXT
-            return next(iter(own), None)
+            operands = rest[1:] if "o" in word else rest  # bash -eco pipefail TEXT
+            return next(iter(operands), None)
         if not word.startswith("-") and not words[position - 1].endswith("o"):
             return None
     return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotToldError, Script
-from ncclcheck.launch.line.words import Option, both_spellings, take, truth, whole_number
+from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotGivenError, Script
+from ncclcheck.launch.line.option_words import Option, both_spellings, take, truth, whole_number
 from ncclcheck.model.errors import UsageError
 
 STATIC_PORT = 29500  # torch/distributed/run.py: the default of --master-port
@@ -85,7 +85,7 @@ def line_of(program: str, values: Mapping[str, str]) -> LaunchLine:
     if backend == "static":
         return _static(line, values, endpoint)
     if backend != "c10d" or _configuration(program, values).get("store_type", "tcp").strip().lower() != "tcp":
-        raise PlaceNotToldError(
+        raise PlaceNotGivenError(
             f"{program} --rdzv-backend {backend}: ncclcheck knows no way to meet the other nodes there: "
             f"add --nnodes {most}, --node-rank and --master-addr before '--'"
         )

@@ -15,7 +15,7 @@ _MOST = 24  # new lines that are kept
 
 
 class LastWords:
-    """Takes the lines of one file; what a tracker tells at its end the program had told it, so it is not new."""
+    """Takes the lines of one file; a tracker repeats at its end what the program logged, so that is not new."""
 
     def __init__(self) -> None:
         self._new: deque[tuple[int, bytes]] = deque(maxlen=_MOST)
@@ -37,12 +37,12 @@ class LastWords:
     def end(self, file: str, work: int) -> Iterator[Remark]:
         """Yield what the file said after its last line of work, and forget it."""
         prompt = self._last if is_prompt(self._last[1]) else _NONE
-        told = (
+        lines_by_topic = (
             *(("new-words", line) for line in self._new),
             ("tracker-words", self._of_tracker),
             ("at-prompt", prompt),
         )
-        for topic, (number, line) in told:
+        for topic, (number, line) in lines_by_topic:
             if number > work:
                 text = parse_prefix(line[:_LONGEST].decode("utf-8", "replace")).message
                 yield Remark(LogPosition(file, number), text, topic)

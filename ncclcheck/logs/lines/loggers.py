@@ -56,7 +56,7 @@ _RANKS = ("rank", "global_rank", "RANK")
 
 
 def after_logger(text: str) -> tuple[str, int | None, str | None] | None:
-    """Return the message after one logger's prefix, and the rank and level that it tells; None where there is none."""
+    """Return the message after one logger's prefix, and the rank and level in it; None where there is none."""
     for pattern in _LOGGERS:
         match = pattern.match(text)
         if match is not None and match.end() > 0:
@@ -71,7 +71,7 @@ def after_logger(text: str) -> tuple[str, int | None, str | None] | None:
 
 
 def lines_of_record(line: bytes) -> Iterator[bytes]:
-    """Yield the lines that a JSON record holds, each with `[rankN]: ` if it tells the rank; none if it is no record."""
+    """Yield the lines that a JSON record holds, each with `[rankN]: ` if it has the rank; none if it is no record."""
     if len(line) > _LONGEST:
         return
     try:

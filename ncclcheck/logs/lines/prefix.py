@@ -123,7 +123,7 @@ _CLASS = re.compile(
 
 
 class Prefix(Struct, frozen=True):
-    """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.lines.resolve` decides."""
+    """What the labels before a message say. `word` may be a host, or not: `ncclcheck.logs.lines.origin` decides."""
 
     message: str
     task: int | None = (
@@ -212,16 +212,16 @@ def _of_platform(found: Prefix) -> Prefix | None:
         return replace(found, message=found.message[match.end() :])
     for pattern in (_DETERMINED, _SAGEMAKER, _VERTEX, _LISTED, _OF_STREAM, _MPI_PROCESS):
         if match := pattern.match(found.message):
-            told = match.groupdict()
+            groups = match.groupdict()
             if pattern in (_MPI_PROCESS, _OF_STREAM) and (
                 _SOURCE_FILE.search(match["host"]) or not is_name(match["host"])
             ):
                 continue
-            rank = int(told["rank"]) if told.get("rank") else found.rank
-            local = int(told["local"]) if told.get("local") else found.local_rank
+            rank = int(groups["rank"]) if groups.get("rank") else found.rank
+            local = int(groups["local"]) if groups.get("local") else found.local_rank
             rest = found.message[match.end() :]
             return replace(
-                found, message=rest, rank=rank, local_rank=local, host=told.get("host") or found.host
+                found, message=rest, rank=rank, local_rank=local, host=groups.get("host") or found.host
             )
     return None
 

@@ -37,7 +37,7 @@ _PROGRESS = re.compile(
     re.IGNORECASE,
 )
 _PROMPT = re.compile(rf"^{ENVIRONMENT}(?:\[{AT_HOST}\]|{AT_HOST}|(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$".encode())
-# Of a tracker, which says at the end what the program had told it: W&B, Comet, MLflow
+# Of a tracker, which repeats at the end what the program logged: W&B, Comet, MLflow
 _TRACKER = re.compile(
     rb"(?:^|[\s:>\])])(?:wandb: |COMET INFO: )"
     rb"|^(?:[^\x00-\x7f]{1,8} )?View (?:run .{1,60}|experiment) at: ?http"
@@ -59,7 +59,7 @@ def is_progress(line: bytes) -> bool:
 
 
 def is_of_tracker(line: bytes) -> bool:
-    """Return True for a line of a tracker: its losses and steps were reached before, and are told once more."""
+    """Return True for a line of a tracker: its losses and steps were reached before, and are repeated."""
     return _TRACKER.search(line[:_LABELS_AND_NAME]) is not None
 
 

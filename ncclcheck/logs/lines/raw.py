@@ -47,7 +47,7 @@ class Raw(Struct, frozen=True):
         return replace(self, host=host or self.host, pid=pid)
 
     def place(self) -> LogPosition:
-        """Return what is certain at once; `ncclcheck.logs.lines.resolve` knows more in the end."""
+        """Return what is certain at once; `ncclcheck.logs.lines.origin` knows more in the end."""
         return LogPosition(self.file, self.number, self.prefix.rank, self.host, self.prefix.time_s)
 
 

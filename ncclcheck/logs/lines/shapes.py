@@ -40,7 +40,7 @@ def speaker_of(line: bytes) -> bytes:
 
 
 def label_of(line: bytes) -> bytes:
-    """Return what tells the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
+    """Return what identifies the speaker of a line: the text before its first colon, with torch's `[rankN]:` after it.
 
     A time stamp is no part of it. A progress bar, which counts up before its first colon, has none.
     """
@@ -80,11 +80,11 @@ class Repetitions:
         self._counts.clear()
 
     def has_enough(self, shape: int) -> bool:
-        """Return True if enough of that shape were met."""
+        """Return True if enough lines of that shape were seen."""
         return self._counts.get(shape, 0) >= self._enough
 
     def is_one_more(self, shape: int) -> bool:
-        """Return True if enough of that shape were met before; else count this one."""
+        """Return True if enough lines of that shape were seen before; else count this one."""
         count = self._counts.get(shape, 0)
         if count >= self._enough:
             return True

@@ -1,4 +1,4 @@
-"""The kinds of NCCL's INFO lines, cached by shape: nearly all say nothing new, and a look-up tells which."""
+"""The kinds of NCCL's INFO lines, cached by shape: nearly all say nothing new, and a look-up shows which do."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from ncclcheck.logs.readers.glance import QUIET_STARTS, may_mean_something
 
-MUTE: Final = 0  # tells nothing
+MUTE: Final = 0  # says nothing
 CHANNEL: Final = 1  # from which rank to which, and through what
 NOTED: Final = 2  # of what the process uses
 STAGE: Final = 3  # a communicator's start or end: each counts

@@ -62,7 +62,7 @@ _STAGES: dict[str, InitStage] = {
     "Abort COMPLETE": "abort",
 }
 
-MOST_SOCKETS = 16  # of a process of NCCL 2.2 to 2.3, which tells each on a line of its own
+MOST_SOCKETS = 16  # of a process of NCCL 2.2 to 2.3, which prints each on a line of its own
 
 
 class Notes:
@@ -83,7 +83,7 @@ class Notes:
         self.gpudirect: dict[tuple[str, ...], str] = {}
 
     def knows_channel(self, message: bytes) -> bool:
-        """Return True if a `Channel` line tells nothing new."""
+        """Return True if a `Channel` line adds nothing new."""
         return (
             len(self.channels_seen) >= MOST_LINKS or message[message.find(b" : ") + 3 :] in self.channels_seen
         )
@@ -99,7 +99,7 @@ class Notes:
                 self.links[Link(int(match["source"]), int(match["target"]), match["via"].strip())] = None
 
     def info(self, message: str) -> tuple[InitStage, str, int, int] | None:
-        """Note a line; return the stage of a communicator with its id, rank and size, where it tells one."""
+        """Note a line; return the stage of a communicator with its id, rank and size, where the line has one."""
         if match := _SETTING.search(message):
             if len(self.settings) < _MOST_SETTINGS:
                 self.settings[match["name"]] = match["value"].strip().removesuffix(".")[:_LONGEST_VALUE]
@@ -137,9 +137,11 @@ class Notes:
             ):  # NCCL 2.2 lists all, the first is the one
                 self.text["interface"], self.text["address"] = match["name"], match["address"][:255]
         elif "NET/IB" in message and "Using" in message:
-            told = [_ports(match[0]) for match in _NETWORK_DEVICE.finditer(message[:4096])]
-            self.devices = tuple(port for ports in told for port in ports)
-            self.network_devices = tuple(told) if len(self.devices) > len(told) else ()
+            ports_by_network = [_ports(match[0]) for match in _NETWORK_DEVICE.finditer(message[:4096])]
+            self.devices = tuple(port for ports in ports_by_network for port in ports)
+            self.network_devices = (
+                tuple(ports_by_network) if len(self.devices) > len(ports_by_network) else ()
+            )
         elif "NET/Socket" in message and "Using [" in message:
             self.sockets = tuple(
                 f"{match['name']}:{match['address']}" for match in _SOCKETS.finditer(message[:4096])

@@ -40,14 +40,14 @@ def topics(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     numbers = set(_ALWAYS)
     for needed in _needed_in(lowered):
         numbers.update(_FAMILIES_OF[needed])
-    told: set[str] = set()
+    matched: set[str] = set()
     for number in sorted(numbers):
         family = _FAMILIES[number]
-        if family.topic in told:
+        if family.topic in matched:
             continue
         match = _compiled(family.words).search(text)
         if match is not None:
-            told.add(family.topic)
+            matched.add(family.topic)
             yield family.topic, {name: value for name, value in match.groupdict().items() if value}
 
 

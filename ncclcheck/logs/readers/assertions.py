@@ -22,7 +22,7 @@ class Assertions:
         elif text.startswith("assert "):
             self._asserted[speaker] = text[:_LONGEST]
 
-    def told(self, speaker: Hashable, text: str) -> str:
+    def full_text(self, speaker: Hashable, text: str) -> str:
         """Return the text; of an AssertionError without words, with what was asserted."""
         if text.strip() != _BARE or speaker not in self._asserted:
             return text

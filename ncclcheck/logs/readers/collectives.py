@@ -41,7 +41,7 @@ def rank_in(text: str) -> int | None:
 
 
 def read(text: str, place: LogPosition) -> Iterator[Event]:
-    """Yield the timeouts and states of groups that `text` tells."""
+    """Yield the timeouts and states of groups that `text` reports."""
     if not _may_match(text.lower()):
         return
     group = _group(text)

@@ -101,7 +101,7 @@ _may_match = re.compile(needles(PATTERNS)).search
 
 
 def read(text: str, place: LogPosition) -> Iterator[Event]:
-    """Yield the failed connections and the counts of workers that `text` tells."""
+    """Yield the failed connections and the counts of workers that `text` reports."""
     if not _may_match(text.lower()):
         return
     known = [failure for reader in (_nccl, _gloo, _store) for failure in islice(reader(text, place), 1)]

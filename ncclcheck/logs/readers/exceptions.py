@@ -41,7 +41,7 @@ _AFTER = re.compile(
     # a communication library says in its own words that it failed, or a meeting did not come about
     r"|\bN?CCL_ERROR|\boneCCL: |\bHccl\w{3,20}, error|\bMPI_ERR_\w|\bto complete rendezvous"
     r"|[Ff]ailed to connect to (?:bootstrap|(?:the )?(?:peers?|rank|master|store|head|coordinator))\b"
-    # one process tells that another did not start, without why
+    # one process reports that another did not start, without the reason
     r"|\b(?:[Ee]ngine(?: core)?|\w{0,20}[Ww]orker\w{0,10}|[Ss]erver|[Aa]ctor|[Ee]xecutor|[Dd]aemon|node)\b.{0,60}"
     r"\b(?:failed to (?:start|initiali[sz]e|launch)|initiali[sz]ation failed|timed out during startup)\b(?!: \S)"
     r"|\b(?:rank|worker|peers?|actor|collective|barrier)\b.{0,60}\btimed out\b"

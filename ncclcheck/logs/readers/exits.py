@@ -61,7 +61,7 @@ _SIGNALLED = 128
 
 
 class Ended(Struct, frozen=True):
-    """What one line tells about the end of a worker, or about where a rank is."""
+    """What one line says about the end of a worker, or about where a rank is."""
 
     code: int | None = None
     rank: int | None = None
@@ -72,7 +72,7 @@ class Ended(Struct, frozen=True):
 
 
 def read(text: str) -> Iterator[Ended]:
-    """Yield what `text` tells. The fields of torchrun's table come one by one; the reader of the lines joins them."""
+    """Yield the ends in `text`. The fields of torchrun's table come one by one; the reader of the lines joins them."""
     if not _may_match(text.lower()):
         return
     if match := _SRUN.search(text):
@@ -98,10 +98,10 @@ def read(text: str) -> Iterator[Ended]:
 
 
 def _plainly_ended(text: str) -> Iterator[Ended]:
-    """Yield what a shell, pdsh or nccl-tests tells about an end."""
+    """Yield what a shell, pdsh or nccl-tests says about an end."""
     if match := _PDSH.search(text) or _TEST_FAILED.search(text):
-        told = match.groupdict()
-        yield Ended(code=_signed(int(told.get("code", 1))), host=told.get("speaker") or told["host"])
+        groups = match.groupdict()
+        yield Ended(code=_signed(int(groups.get("code", 1))), host=groups.get("speaker") or groups["host"])
     elif match := _RUNS_ON.search(text):
         yield Ended(rank=int(match["rank"]), host=match["host"], pid=0)
     elif match := _MPI_ABORT.search(text):

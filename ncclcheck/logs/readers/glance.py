@@ -21,7 +21,7 @@ from ncclcheck.logs.readers import (
     levels,
     ras_text,
     sections,
-    shell,
+    shell_status,
 )
 
 # Beginnings of NCCL INFO messages that carry nothing for us, five bytes each (they come by the thousand).
@@ -51,7 +51,7 @@ PATTERNS = (
     r"\] INFO NET/Socket : Using|\] INFO NET : Using interface",  # NCCL 2.3 and older
     *levels.PATTERNS,
     *sections.PATTERNS,
-    *shell.PATTERNS,
+    *shell_status.PATTERNS,
 )
 _has_a_text = any_of(PATTERNS, software.needles())
 

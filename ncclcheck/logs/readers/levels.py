@@ -69,7 +69,7 @@ def is_warning(level: str | None, text: str) -> bool:
 def topic_of(level: str | None, text: str) -> str:
     """Return the topic of a line that no table knows: an error, a word of something that went wrong, or none.
 
-    Such a word alone says neither what went wrong nor for whom.
+    Such a word alone says neither what went wrong nor in which process.
     """
     if is_error(level, text):
         return "error-line"

@@ -16,11 +16,11 @@ from ncclcheck.logs.patterns.topics_harmless import why_harmless
 from ncclcheck.logs.readers import collectives, connections, exceptions, exits, levels
 from ncclcheck.logs.readers.assertions import Assertions
 from ncclcheck.logs.readers.glance import LAST_ERROR, TRACEBACK
+from ncclcheck.logs.readers.line_meaning import group_of, meant, rank_named_in, table_values, warning_in
 from ncclcheck.logs.readers.named_nodes import node_named_in
 from ncclcheck.logs.readers.ras_text import RasText
 from ncclcheck.logs.readers.sections import Sections
-from ncclcheck.logs.readers.shell import Shell
-from ncclcheck.logs.readers.told import group_of, meant, rank_named_in, told, warning_in
+from ncclcheck.logs.readers.shell_status import Shell
 from ncclcheck.model.events import AnyEvent, ConnectFailure, Event, PythonException, Remark, WorkerExit
 
 LONGEST_KEPT = 600  # of a line that is kept
@@ -67,7 +67,7 @@ class Meanings:
         self._ras = RasText()
         self._sections = Sections()
         self._lent: tuple[int, Raw] | None = None  # who wrote the line before a traceback without labels
-        self._refused: tuple[int, str] = (-1, "")  # Open MPI tells a connection and its error on two lines
+        self._refused: tuple[int, str] = (-1, "")  # Open MPI prints a connection and its error on two lines
         self._event_at = (-1, "")  # the last line that named a node, and that node
         self._shell = Shell()
 
@@ -148,7 +148,7 @@ class Meanings:
         return raw
 
     def _with_its_connection(self, raw: Raw) -> str:
-        """Return the message, with the connection that the line before told where this one tells its error."""
+        """Return the message, with the connection of the line before where this line has its error."""
         message = raw.prefix.message
         at, connection = self._refused
         if connection and raw.number == at + 1 and message.lstrip().startswith("Error:"):
@@ -231,17 +231,17 @@ class Meanings:
 
     def _frame(self, speaker: Speaker, raw: Raw) -> None:
         text = raw.prefix.message.strip()
-        if any(told in text for told in _TELLING_FRAMES):
+        if any(frame in text for frame in _TELLING_FRAMES):
             self.meaning(text, raw, is_info=False)
         if text.startswith('File "') and speaker in self.open_tracebacks:
             self.open_tracebacks[speaker] = (self.open_tracebacks[speaker][0], text[:200])
         self._asserted.read(speaker, text)
 
     def meaning(self, text: str, raw: Raw, *, is_info: bool) -> None:
-        """Every event that a line tells is kept."""
+        """Keep every event that a line reports."""
         speaker = speaker_of(raw.prefix)
-        text = self._asserted.told(speaker, _GUESSES.split(text, maxsplit=1)[0])
-        kept = text[:LONGEST_KEPT]
+        text = self._asserted.full_text(speaker, _GUESSES.split(text, maxsplit=1)[0])
+        shown_text = text[:LONGEST_KEPT]
         named = rank_named_in(text)
         if named is not None and raw.prefix.rank is None:
             raw = raw.of_rank(named)
@@ -256,24 +256,24 @@ class Meanings:
         exception = None if is_info else exceptions.split(text, in_traceback=is_open)
         topics = _topics_of(text, raw.prefix.level, is_info=is_info)
         if exception is None and not is_info and exceptions.is_mentioned(text):
-            found.append(Remark(place, kept, "exception-mentioned"))
+            found.append(Remark(place, shown_text, "exception-mentioned"))
         if exception is not None:
             about = tuple(topic for topic, _ in topics)
-            found.append(self._exception(speaker, exception, kept, raw, about, group))
+            found.append(self._exception(speaker, exception, shown_text, raw, about, group))
         found += collectives.read(text, place)  # type: ignore[arg-type]
         found = _with_connections(found, list(connections.read(text, place)))
-        found += [Remark(place, kept, topic, _short(values)) for topic, values in topics]
+        found += [Remark(place, shown_text, topic, _short(values)) for topic, values in topics]
         if group is not None:
-            found.append(Remark(place, kept, "message", {"text": text[:255], **told(group)}))
+            found.append(Remark(place, shown_text, "message", {"text": text[:255], **table_values(group)}))
         warning = warning_in(text)
         if warning:
-            found.append(Remark(place, kept, "nccl-warn", meant(warning)))
+            found.append(Remark(place, shown_text, "nccl-warn", meant(warning)))
         if why := why_harmless(text):
-            found.append(Remark(place, kept, "harmless", {"why": why}))
+            found.append(Remark(place, shown_text, "harmless", {"why": why}))
         is_news = all(isinstance(event, Remark) and event.topic in _SAYS_NOTHING for event in found)
         if is_news and not is_info and (topic := levels.topic_of(raw.prefix.level, text)):
             graded = {"graded": "warning"} if levels.is_warning(raw.prefix.level, text) else {}
-            found.append(Remark(place, kept, topic, graded))
+            found.append(Remark(place, shown_text, topic, graded))
         for event in found:
             self.keep(
                 raw,
@@ -300,12 +300,12 @@ class Meanings:
         return raw
 
     def _harmless(self, text: str, raw: Raw, group: Group) -> None:
-        """Keep a line that the tables call harmless: what else it tells is kept where that is no alarm."""
-        place, kept = raw.place(), text[:LONGEST_KEPT]
-        self.keep(raw, Remark(place, kept, "harmless", {"why": group.means}))
+        """Keep a line that the tables call harmless: keep what else it reports, unless that is an alarm."""
+        place, shown_text = raw.place(), text[:LONGEST_KEPT]
+        self.keep(raw, Remark(place, shown_text, "harmless", {"why": group.means}))
         for topic, values in topics_of(text):
             if topic in _NEWS:
-                self.keep(raw, Remark(place, kept, topic, _short(values)))
+                self.keep(raw, Remark(place, shown_text, topic, _short(values)))
 
     def _exception(
         self,
@@ -329,7 +329,7 @@ class Meanings:
         return PythonException(raw.place(), text, class_name, message[:LONGEST_KEPT], kind, where, topics)
 
     def _ended(self, speaker: Speaker, ended: exits.Ended, text: str, raw: Raw) -> None:
-        """Keep a launcher's line; torchrun's table tells host, rank and exit code on lines of their own."""
+        """Keep a launcher's line; torchrun's table has host, rank and exit code on lines of their own."""
         before = self._table.get(speaker, exits.Ended())
         if ended.pid is not None and ended.host is not None and ended.rank is not None:
             self.keep(
@@ -368,7 +368,7 @@ class Meanings:
 
 
 def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[AnyEvent]:
-    """Return the events with the failed connections of the line: an exception that tells one is no rank's own error."""
+    """Return the events with the failed connections of the line: an exception that names one is no rank's own error."""
     if any(isinstance(event, ConnectFailure) and event.final for event in connected):
         found = [
             replace(event, kind="after-effect")
@@ -380,7 +380,7 @@ def _with_connections(found: list[AnyEvent], connected: list[Event]) -> list[Any
 
 
 def _topics_of(text: str, level: str | None, *, is_info: bool) -> list[tuple[str, dict[str, str]]]:
-    """Return the topics of a line; that another setting helped tells of another run that finished."""
+    """Return the topics of a line; that another setting helped means that another run finished."""
     found = [topic for topic in topics_of(text) if not is_info or topic[0] in _INFO_TOPICS]
     if _FRAME.match(text):  # a function that is called in a crash is named for its work, not for an error
         found = [topic for topic in found if topic[0] in _OF_FRAMES]

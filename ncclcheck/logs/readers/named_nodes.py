@@ -26,6 +26,6 @@ _NAMED = re.compile(
 
 
 def node_named_in(text: str) -> str:
-    """Return the node, address or pod that the line names as the place of what it tells; empty where it names none."""
+    """Return the node, address or pod that the line names as the place of the event; empty where it names none."""
     match = _NAMED.search(text)
     return next((name for name in match.groups() if name), "") if match else ""

@@ -25,7 +25,7 @@ def whole(text: str | None) -> int | None:
 
 
 def address_and_port(text: str) -> tuple[str, int]:
-    """`10.0.0.1<40000>`, `[::ffff:10.0.0.1]:29500`, `node01:29500`: address and port, 0 where it is not told."""
+    """`10.0.0.1<40000>`, `[::ffff:10.0.0.1]:29500`, `node01:29500`: address and port, 0 where there is none."""
     match = _ADDRESS.match(text.strip().rstrip(".,;"))
     if match is None:
         return text[:255], 0

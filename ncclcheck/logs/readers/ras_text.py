@@ -36,7 +36,7 @@ class RasText:
     def read(
         self, text: str, rank: int | None, place: LogPosition
     ) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
-        """Yield where each rank is that the line names, its process id, and what it tells; `rank`: a label before."""
+        """Yield where each rank is that the line names, its process id, and its state; `rank`: a label before."""
         if not _may_match(text.lower()):
             return
         if match := HEADING.search(text):
@@ -51,9 +51,9 @@ class RasText:
             if self._most is None:
                 self._most = whole(match["number"]) or 0, self._count or 0
         elif self._name and self._named < MOST_RANKS_NAMED:
-            for told in self._rank(text, rank, place):
+            for event in self._rank(text, rank, place):
                 self._named += 1
-                yield told
+                yield event
 
     def _rank(
         self, text: str, rank: int | None, place: LogPosition

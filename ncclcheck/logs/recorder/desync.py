@@ -1,6 +1,6 @@
 """Find the ranks that are behind: flight recorder dumps matched by process group and sequence number.
 
-What a rank entered is certain; what completed only where the recorder tells (Gloo's entries never do: their state stays
+What a rank entered is certain; what completed only where the recorder knows (Gloo's entries never do: their state stays
 `scheduled`, and the group's status counts collectives that failed as completed, torch 2.13).
 """
 

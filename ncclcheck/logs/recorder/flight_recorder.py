@@ -21,7 +21,7 @@ from ncclcheck.model.formats.pickles import read_pickle
 
 LONGEST_DUMP_BYTES = 128 << 20
 MOST_ENTRIES = 200_000
-MOST_NODES = 4_000_000  # values in a dump, shared ones counted as often as they are met
+MOST_NODES = 4_000_000  # values in a dump, shared ones counted as often as they occur
 MOST_DEPTH = 6
 KEPT_COMPLETED = 256  # of a group's collectives that are over: those before are compared by nobody
 KEPT = 20_000
@@ -42,7 +42,7 @@ _P2P = re.compile(r"^(?:send|recv)\b")
 class Recorded(Struct, frozen=True):
     """One operation of a group that a rank entered. Sizes are numbers of elements, of all tensors together.
 
-    `is_over`: completed, as far as the recorder tells; Gloo's entries never tell. `where`: the frame of the program.
+    `is_over`: completed, as far as the recorder knows; Gloo's entries never do. `where`: the frame of the program.
     """
 
     sequence: int
@@ -75,7 +75,7 @@ class Group(Struct, frozen=True):
 
 
 class Dump(Struct, frozen=True):
-    """One rank's dump. `rank` None: neither the file's name nor the dump tells. `newest_ns`: its last time stamp."""
+    """One rank's dump. `rank` None: neither the file's name nor the dump gives it. `newest_ns`: its last time stamp."""
 
     file: str
     rank: int | None
@@ -158,23 +158,23 @@ def _converted(plain: object) -> _Whole:
         plain = {"entries": plain}
     if not isinstance(plain, dict):
         raise DecodeError("a pickle that is no flight recorder dump")
-    wanted = {name: plain[name] for name in _Whole.__struct_fields__ if name in plain}
-    entries = wanted.get("entries")
+    fields = {name: plain[name] for name in _Whole.__struct_fields__ if name in plain}
+    entries = fields.get("entries")
     if isinstance(entries, list):
         if len(entries) > MOST_ENTRIES:
             raise DecodeError(f"a flight recorder dump of more than {MOST_ENTRIES} entries")
-        wanted["entries"] = [
+        fields["entries"] = [
             {name: entry[name] for name in _Entry.__struct_fields__ if name in entry}
             if isinstance(entry, dict)
             else entry
             for entry in entries
         ]
-    _count(wanted, MOST_NODES, MOST_DEPTH)
-    return msgspec.convert(wanted, _Whole, strict=False)
+    _count(fields, MOST_NODES, MOST_DEPTH)
+    return msgspec.convert(fields, _Whole, strict=False)
 
 
 def _count(value: object, left: int, depth: int) -> int:
-    """How many of `left` steps remain after all values below `value` were met. Raises DecodeError for none."""
+    """How many of `left` steps remain after all values below `value` were counted. Raises DecodeError for none."""
     if left <= 0 or depth < 0:
         raise DecodeError("a flight recorder dump that is nested or shared beyond any real one")
     left -= 1
@@ -234,11 +234,11 @@ def rank_in_name(file: str) -> int | None:
 
 def _group_of(entry: _Entry) -> tuple[str, str]:
     """Name and description of the group: a pair since torch 2.4, a name in 2.3, only a number in 2.2."""
-    given = entry.process_group
-    if isinstance(given, list | tuple) and given:
-        description = given[1] if len(given) > 1 else ""
-        return str(given[0])[:LONGEST_TEXT], str(description)[:LONGEST_TEXT]
-    name = given if isinstance(given, str) else entry.pg_name
+    group = entry.process_group
+    if isinstance(group, list | tuple) and group:
+        description = group[1] if len(group) > 1 else ""
+        return str(group[0])[:LONGEST_TEXT], str(description)[:LONGEST_TEXT]
+    name = group if isinstance(group, str) else entry.pg_name
     return (str(entry.pg_id) if name is None else name)[:LONGEST_TEXT], ""
 
 

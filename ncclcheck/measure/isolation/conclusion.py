@@ -10,9 +10,9 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.at_times import bad_at_times
+from ncclcheck.measure.isolation.common_paths import SIDE, components, good_among_bad, is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, Standing, standing_of
-from ncclcheck.measure.isolation.groups import SIDE, components, good_among_bad, is_split, two_sides
+from ncclcheck.measure.isolation.intermittent import intermittent_members
 from ncclcheck.measure.isolation.links import BadPair, bad_pairs, serious_links
 from ncclcheck.measure.isolation.next_round import PAIR, Plan, named_of, suspects_of
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest, Scale
@@ -35,7 +35,7 @@ class Named(Struct, frozen=True):
 
 
 class Conclusion(Struct, frozen=True):
-    """Who is bad: members, links (from, to, whether nothing came through) and groups (whether also when alone)."""
+    """The bad parts: members, links (from, to, whether nothing got through) and groups (whether also when alone)."""
 
     named: tuple[Named, ...]
     links: tuple[tuple[int, int, bool], ...]
@@ -79,7 +79,7 @@ def conclude(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -> C
         for member in named
         if member not in grouped and member not in doubtful
     ]
-    flaky = bad_at_times(tests, standing, named)
+    flaky = intermittent_members(tests, standing, named)
     found += [
         replace(_named(entry.member, of[entry.member], standing, "intermittent"), chance=entry.by_chance)
         for entry in flaky
@@ -131,12 +131,12 @@ def _is_slow_alone(side: Sequence[int], tests: Sequence[PairTest], standing: Sta
 
 
 def _named(
-    member: int, own: Sequence[PairTest], standing: Standing, verdict: NodeVerdict | None = None
+    member: int, own_tests: Sequence[PairTest], standing: Standing, verdict: NodeVerdict | None = None
 ) -> Named:
     partners = frozenset(standing.own_bad.get(member, ())) | frozenset(standing.own_good.get(member, ()))
-    counted = [test for test in own if partners.intersection(test.pair) - {member}] or own
+    counted = [test for test in own_tests if partners.intersection(test.pair) - {member}] or own_tests
     failed = Counter(test.outcome for test in counted if test.outcome != "ok")
-    sends, receives = (_median_part(counted, member, way, standing.scale) for way in (0, 1))
+    sends, receives = (_median_part(counted, member, direction, standing.scale) for direction in (0, 1))
     kind: NodeVerdict = verdict or "slow"
     if verdict is None and failed.total() * 2 > len(counted):
         kind = failed.most_common(1)[0][0]
@@ -145,15 +145,15 @@ def _named(
         member,
         kind,
         _direction(sends, receives, standing.scale) if kind in ("slow", "intermittent") else None,
-        len(own),
+        len(own_tests),
         chance,
         sends,
         receives,
     )
 
 
-def _median_part(tests: Sequence[PairTest], member: int, way: int, scale: Scale | None) -> float | None:
-    rates = [rate for rate in (test.rates_of(member)[way] for test in tests) if rate is not None]
+def _median_part(tests: Sequence[PairTest], member: int, direction: int, scale: Scale | None) -> float | None:
+    rates = [rate for rate in (test.rates_of(member)[direction] for test in tests) if rate is not None]
     return median(rates) / scale.reference_gbit_s if rates and scale is not None else None
 
 
@@ -172,16 +172,16 @@ def _links(
 ) -> list[tuple[int, int, bool]]:
     """Return the paths that were bad in every one of several tests, though both ends are sound."""
     of: defaultdict[Pair, list[PairTest]] = defaultdict(list)
-    for test in standing.told_by(tests):
+    for test in standing.informative(tests):
         of[test.pair].append(test)
     slow = []
     for entry in found:
         same = of[entry.pair]
-        ways = (entry.pair, entry.pair[::-1])
+        directions = (entry.pair, entry.pair[::-1])
         if all(test.outcome != "ok" for test in same):
-            slow += [(source, target, True) for source, target in ways]
+            slow += [(source, target, True) for source, target in directions]
             continue
-        for source, target in ways:
+        for source, target in directions:
             part = _median_part(same, source, 0, standing.scale)
             if part is not None and standing.scale is not None and math.log(part) < standing.scale.cut:
                 slow.append((source, target, False))

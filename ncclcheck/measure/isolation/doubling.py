@@ -52,13 +52,13 @@ def next_ring(
 def _next_size(plan: Plan, members: int, tests: Sequence[RingTest], spread: float) -> int:
     sizes = ring_sizes(members)
     for smaller, size in zip((0, *sizes), sizes, strict=False):
-        own = [test for test in tests if len(test.members) == size]
-        if not own:
+        tests_of_size = [test for test in tests if len(test.members) == size]
+        if not tests_of_size:
             return size
-        if not smaller and all(test.rate_gbit_s is None for test in own):
-            return size if len(own) < SLOW_RINGS else 0
-        if smaller and _is_slow(own, _of_size(smaller, tests), least_loss(plan, spread)):
-            if len(own) == SLOW_RINGS:
+        if not smaller and all(test.rate_gbit_s is None for test in tests_of_size):
+            return size if len(tests_of_size) < SLOW_RINGS else 0
+        if smaller and _is_slow(tests_of_size, _of_size(smaller, tests), least_loss(plan, spread)):
+            if len(tests_of_size) == SLOW_RINGS:
                 return 0
             return smaller if len(tests[-1].members) == size else size
     return 0
@@ -68,8 +68,10 @@ def only_from(plan: Plan, members: int, tests: Sequence[RingTest], spread: float
     """Return the least number of nodes from which on they are slow; None where no size is, or it is not clear."""
     sizes = ring_sizes(members)
     for smaller, size in pairwise(sizes):
-        own = [test for test in tests if len(test.members) == size]
-        if len(own) >= SLOW_RINGS and _is_slow(own, _of_size(smaller, tests), least_loss(plan, spread)):
+        tests_of_size = [test for test in tests if len(test.members) == size]
+        if len(tests_of_size) >= SLOW_RINGS and _is_slow(
+            tests_of_size, _of_size(smaller, tests), least_loss(plan, spread)
+        ):
             return size
     return None
 
@@ -83,8 +85,8 @@ def _of_size(size: int, tests: Sequence[RingTest]) -> list[RingTest]:
     return [test for test in tests if len(test.members) == size]
 
 
-def _is_slow(own: Sequence[RingTest], smaller: Sequence[RingTest], loss: float) -> bool:
+def _is_slow(tests_of_size: Sequence[RingTest], smaller: Sequence[RingTest], loss: float) -> bool:
     """Return whether the best of these rings is slower than usual for the smaller ones."""
     usual = [test.rate_gbit_s for test in smaller if test.rate_gbit_s is not None]
-    best = max((test.rate_gbit_s for test in own if test.rate_gbit_s is not None), default=0.0)
+    best = max((test.rate_gbit_s for test in tests_of_size if test.rate_gbit_s is not None), default=0.0)
     return bool(usual) and best < (1 - loss) * median(usual)

@@ -1,4 +1,4 @@
-"""How strongly the tests of pairs speak against each member: belief propagation over the graph of who met whom.
+"""How strongly the tests of pairs speak against each member: belief propagation over the graph of tested pairs.
 
 A slow test speaks against both of its ends, unless the other end is known to be bad. So each end weighs a test with
 what all *other* tests say about its partner (Pearl, Probabilistic Reasoning in Intelligent Systems, 4.3: messages
@@ -84,7 +84,7 @@ class Standing(Struct, frozen=True):
         """Return the chance that so many tests between sound members are all bad, as those of this run say."""
         return chance_of_all_bad(times, *self.between)
 
-    def told_by(self, tests: Sequence[PairTest]) -> list[PairTest]:
+    def informative(self, tests: Sequence[PairTest]) -> list[PairTest]:
         """Return those of the tests that are long enough to say something."""
         return [test for test in tests if not is_weak(test, self.scale, self.effect)]
 
@@ -125,13 +125,13 @@ def standing_of(members: Sequence[int], tests: Sequence[PairTest], effect: float
         scale = replace(scale, transfers=transfers)
     disturbed, between = FIRST_DISTURBED, (0, 0)
     evidence = dict.fromkeys(members, 0.0)
-    told = [[0.0, 0.0] for _ in tests]  # what test t says about its first and its second end
+    messages = [[0.0, 0.0] for _ in tests]  # what test t says about its first and its second end
     ratios: list[float] = []
     uncapped = [_ratio(test, scale, effect) for test in tests]
     for _ in range(_FITS):  # with the rate of disturbances, and the scale, that the pass before found
         most = math.log(BAD_SHOWS / disturbed)
         ratios = [min(most, ratio) for ratio in uncapped]
-        _propagate(tests, ratios, evidence, told)
+        _propagate(tests, ratios, evidence, messages)
         between = _between(tests, evidence, scale)
         disturbed = share_disturbed(*between)
         fitted = _fitted(scale, _sound(tests, evidence), effect, floor)
@@ -259,7 +259,7 @@ def _fitted(scale: Scale | None, sound: Sequence[PairTest], effect: float, floor
 
 
 def _rates(tests: Sequence[PairTest]) -> list[float]:
-    """Return the rates of all pairs, both ways; of a pair that met again the medians, so that repeats shift nothing."""
+    """Return the rates of all pairs, both ways; of a repeated pair the medians, so that repeats shift nothing."""
     of: defaultdict[tuple[int, int], list[float]] = defaultdict(list)
     for test in tests:
         if test.rates_gbit_s is not None:
@@ -284,8 +284,8 @@ def _ratio(test: PairTest, scale: Scale | None, effect: float) -> float:
         else 1.0
     )
     forth, back = (_one_way(log_part(rate, scale), lost, spread) for rate in test.rates_gbit_s)
-    ways = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)
-    return weight * max(LEAST_EVIDENCE, min(_ODDS_LIMIT, ways))
+    odds = math.log((math.exp(forth) + math.exp(back) + math.exp(forth + back)) / 3)
+    return weight * max(LEAST_EVIDENCE, min(_ODDS_LIMIT, odds))
 
 
 def _one_way(part: float, lost: float, spread: float) -> float:
@@ -307,7 +307,10 @@ def _normal(value: float) -> float:
 
 
 def _propagate(
-    tests: Sequence[PairTest], ratios: Sequence[float], evidence: dict[int, float], told: list[list[float]]
+    tests: Sequence[PairTest],
+    ratios: Sequence[float],
+    evidence: dict[int, float],
+    messages: list[list[float]],
 ) -> None:
     """Bring each member's evidence up to date: the sum of what its tests say, each with regard to its partner's others.
 
@@ -316,21 +319,21 @@ def _propagate(
     prior = math.log(EXPECTED_BAD / (1 - EXPECTED_BAD))
     exp, log1p = math.exp, math.log1p
     rows = [
-        (test.first, test.second, ratio, exp(ratio) - 1, said)
-        for test, ratio, said in zip(tests, ratios, told, strict=True)
+        (test.first, test.second, ratio, exp(ratio) - 1, sent)
+        for test, ratio, sent in zip(tests, ratios, messages, strict=True)
     ]
     for _ in range(_PASSES):
         before = evidence.copy()
-        for first, second, ratio, boost, said in rows:
+        for first, second, ratio, boost, sent in rows:
             for end, partner in ((0, second), (1, first)):
-                odds = prior + evidence[partner] - said[1 - end]
+                odds = prior + evidence[partner] - sent[1 - end]
                 if odds > _ODDS_LIMIT:
                     odds = _ODDS_LIMIT
                 elif odds < -_ODDS_LIMIT:
                     odds = -_ODDS_LIMIT
                 now = ratio - log1p(boost / (1 + exp(-odds)))
-                evidence[first if end == 0 else second] += now - said[end]
-                said[end] = now
+                evidence[first if end == 0 else second] += now - sent[end]
+                sent[end] = now
         moving = {member for member, value in evidence.items() if abs(value - before[member]) > _STILL}
         rows = [row for row in rows if row[0] in moving or row[1] in moving]
         if not rows:

@@ -41,7 +41,7 @@ class BadPair(Struct, frozen=True):
 
 def bad_pairs(tests: Sequence[PairTest], standing: Standing) -> list[BadPair]:
     """Return all such pairs. One bad test of each is more likely a disturbance."""
-    tests = [test for test in standing.told_by(tests) if are_sound(test.pair, standing)]
+    tests = [test for test in standing.informative(tests) if are_sound(test.pair, standing)]
     times: dict[Pair, int] = {}
     for test in tests:
         if standing.is_bad(test):
@@ -77,7 +77,7 @@ def serious_links(found: Sequence[BadPair], standing: Standing) -> list[BadPair]
     serious = []
     for entry in open_links(found):
         without = (max(0, bad - entry.bad), max(0, tests - entry.bad))
-        candidates = max(len(found), 1 + without[0])  # also those that were good when they met again
+        candidates = max(len(found), 1 + without[0])  # also those that were good when repeated
         most = OPEN if entry.bad >= LINK_TESTS else FALSE_NAMES
         if candidates * chance_of_all_bad(entry.bad - 1, *without) <= most:
             serious.append(entry)

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.isolation.at_times import LEAST_SUSPECT, AtTimes, bad_at_times
+from ncclcheck.measure.isolation.common_paths import is_split, two_sides
 from ncclcheck.measure.isolation.evidence import CLEARED, SHARE_OF_COUNTS, Standing, standing_of, threshold
-from ncclcheck.measure.isolation.groups import is_split, two_sides
+from ncclcheck.measure.isolation.intermittent import LEAST_SUSPECT, Intermittent, intermittent_members
 from ncclcheck.measure.isolation.links import bad_pairs, open_links, serious_links
 from ncclcheck.measure.isolation.pair_tests import (
     FEW_TRANSFERS,
@@ -96,11 +96,11 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(number, (), "")
     draw = random.Random(f"{plan.seed} {number}")  # noqa: S311 (the pairs are no secret)
     order = draw.sample(list(members), len(members))
-    met = {test.pair for test in tests}
-    few = len(members) <= FEW and len(met) < len(members) * (len(members) - 1) // 2
+    tested = {test.pair for test in tests}
+    few = len(members) <= FEW and len(tested) < len(members) * (len(members) - 1) // 2
     if number <= plan.screen or few:
-        first = _unmet(order, met) if few else ()
-        rest = _paired([member for member in order if member not in first], met)
+        first = _unmet(order, tested) if few else ()
+        rest = _paired([member for member in order if member not in first], tested)
         return Round(number, ((first, *rest) if first else rest), "all nodes, in random pairs")
     present = frozenset(members)
     tests = [test for test in tests if test.first in present and test.second in present]
@@ -109,14 +109,14 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
         return Round(number, ((order[0], order[1]),) if is_open else (), "both directions of the pair again")
     standing = standing_of(members, tests, plan.effect)
     named = named_of(members, standing)
-    bad_once = bad_at_times(tests, standing, named)
-    at_times = _at_times(number, bad_once)
+    bad_once = intermittent_members(tests, standing, named)
+    at_times = _intermittent(number, bad_once)
     if number > FEW_ROUNDS and not at_times and _is_enough(tests, standing):
         return Round(number, (), "")
     if is_split(tests, standing):
         return _parting(number, order, tests, standing)
     if again := _why_all_again(number, tests, standing):
-        return Round(number, _paired(order, met), again)
+        return Round(number, _paired(order, tested), again)
     links = open_links(bad_pairs(tests, standing))
     is_last = number == FEW_ROUNDS  # then whether they are bad again matters more
     doubtful = [
@@ -134,7 +134,7 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
             [*suspects_of(members, standing), *at_times, *_unexplained(tests, standing), *unsure, *doubtful]
         )
     )
-    pairs = [*_with_sound(suspects, order, standing, met)]
+    pairs = [*_with_sound(suspects, order, standing, tested)]
     why = "suspects, each with another good node"
     pairs += among
     if among and not suspects:
@@ -145,32 +145,32 @@ def _next_round(plan: Plan, members: Sequence[int], tests: Sequence[PairTest]) -
     is_filled = len(members) <= FEW_TO_FILL or len(suspects) + len(named) >= MANY * len(members)
     is_few = len(members) <= FEW_TO_FILL and number <= FEW_ROUNDS
     if number == plan.screen + 1 or (pairs and is_filled) or (bad_once and is_few):
-        pairs += _others(order, pairs, met)
+        pairs += _others(order, pairs, tested)
     return Round(number, tuple(pairs), why if suspects or named else "all nodes, once more")
 
 
 def _why_all_again(number: int, tests: Sequence[PairTest], standing: Standing) -> str:
     """Return why all nodes are tested once more before suspects are chosen; an empty text if they are not."""
-    told = {test.round for test in standing.told_by(tests)}
+    informative_rounds = {test.round for test in standing.informative(tests)}
     if number > MOST_SCREENS:
         return ""
-    if len(told) < screens_for(standing.scale, standing.effect):
+    if len(informative_rounds) < screens_for(standing.scale, standing.effect):
         return "all nodes again, since the rates vary"
     is_fast = _has_fast_ones(tests, standing.scale)
     return "all nodes again, since few pairs are far faster than the rest" if is_fast else ""
 
 
-def _others(order: Sequence[int], pairs: Sequence[Pair], met: set[Pair]) -> tuple[Pair, ...]:
+def _others(order: Sequence[int], pairs: Sequence[Pair], tested: set[Pair]) -> tuple[Pair, ...]:
     """Return pairs of all who are in none of these.
 
     So it is known how often a test between sound nodes is disturbed, and who is bad at times; and a path that many
     nodes share is as loaded as in the rounds before.
     """
     busy = {member for pair in pairs for member in pair}
-    return _paired([member for member in order if member not in busy], met)
+    return _paired([member for member in order if member not in busy], tested)
 
 
-def _at_times(number: int, found: Sequence[AtTimes]) -> list[int]:
+def _intermittent(number: int, found: Sequence[Intermittent]) -> list[int]:
     """Return the members that may be bad at times; after the first rounds only those that chance hardly explains."""
     return [
         entry.member
@@ -206,11 +206,11 @@ def _has_fast_ones(tests: Sequence[PairTest], scale: Scale | None) -> bool:
 
 
 def _parting(number: int, order: Sequence[int], tests: Sequence[PairTest], standing: Standing) -> Round:
-    """Return a round that tells which nodes are good together; at last one pair alone between the two groups."""
+    """Return a round that shows which nodes are good together; at last one pair alone between the two groups."""
     sides = two_sides(order, tests, standing)
     if sides is None or (number < FEW_ROUNDS and sum(map(len, sides)) < len(order)):
-        met = {test.pair for test in tests}
-        return Round(number, _paired(order, met), "which nodes are good together")
+        tested = {test.pair for test in tests}
+        return Round(number, _paired(order, tested), "which nodes are good together")
     if any(test.lone for test in tests):
         return Round(number, (), "")
     return Round(number, ((sides[0][0], sides[1][0]),), "one pair alone between the two groups")
@@ -273,7 +273,7 @@ def _unexplained(tests: Sequence[PairTest], standing: Standing) -> list[int]:
     return found
 
 
-def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
+def _paired(order: Sequence[int], tested: set[Pair]) -> tuple[Pair, ...]:
     """Return disjoint pairs of neighbours in this order, new ones where there are any."""
     left, pairs = list(order), []
     while len(left) > 1:
@@ -282,7 +282,7 @@ def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
             (
                 at
                 for at in range(len(left) - 1, max(-1, len(left) - 9), -1)
-                if _pair(first, left[at]) not in met
+                if _pair(first, left[at]) not in tested
             ),
             len(left) - 1,
         )
@@ -290,19 +290,19 @@ def _paired(order: Sequence[int], met: set[Pair]) -> tuple[Pair, ...]:
     return tuple(pairs)
 
 
-def _unmet(order: Sequence[int], met: set[Pair]) -> Pair | tuple[()]:
-    """Return two members that have not met."""
+def _unmet(order: Sequence[int], tested: set[Pair]) -> Pair | tuple[()]:
+    """Return two members that were not tested together."""
     pairs = ((first, second) for at, first in enumerate(order) for second in order[at + 1 :])
-    return next((pair for pair in pairs if _pair(*pair) not in met), ())
+    return next((pair for pair in pairs if _pair(*pair) not in tested), ())
 
 
 def _with_sound(
-    suspects: Sequence[int], order: Sequence[int], standing: Standing, met: set[Pair]
+    suspects: Sequence[int], order: Sequence[int], standing: Standing, tested: set[Pair]
 ) -> list[Pair]:
     """Return each suspect with a sound partner of its own, one that it did not meet yet where there is one."""
     excluded = frozenset(suspects)
     sound = [member for member in order if standing.evidence[member] <= CLEARED and member not in excluded]
-    # A slow test tells less of a partner that slow tests speak against, or that has few good ones.
+    # A slow test says less about a partner that slow tests speak against, or that has few good ones.
     sound.sort(
         key=lambda member: (
             len(standing.against.get(member, ())),
@@ -310,12 +310,12 @@ def _with_sound(
         )
     )
     if not sound and suspects:  # all are suspects, as with three nodes
-        return [*_paired([member for member in order if member in excluded], met)]
+        return [*_paired([member for member in order if member in excluded], tested)]
     pairs = []
     for suspect in suspects:
         if not sound:
             break
-        place = next((at for at, member in enumerate(sound[:64]) if _pair(suspect, member) not in met), 0)
+        place = next((at for at, member in enumerate(sound[:64]) if _pair(suspect, member) not in tested), 0)
         pairs.append((suspect, sound.pop(place)))
     return pairs
 

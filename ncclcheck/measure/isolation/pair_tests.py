@@ -29,9 +29,7 @@ _MOST_PASSES = 20
 
 FEW_TRANSFERS, MOST_TRANSFERS = 3, 31  # of a test; more where the rates vary
 MOST_ROUND_TRIPS = 1000  # of a test
-FIRST_TRANSFERS = (
-    9  # of a test as long as nothing tells how much the rates vary: also at 6 % of noise it counts
-)
+FIRST_TRANSFERS = 9  # of a test as long as the spread of the rates is unknown: also at 6 % of noise it counts
 OF_THE_MEAN = 1.1  # the deviation of the middle mean, times that of a transfer over the root of their number
 SEEN_OF_FEW = 2.0  # standard errors by which a deviation is raised that few transfers show
 
@@ -43,7 +41,7 @@ class PairTest(Struct, frozen=True):
     meanwhile. `detail`: what an end said, where it failed. `rails`: the rates forth and back of each GPU, where
     several measured at once; the rates are then those of the slowest. `transfers`: a rate is the middle mean of so
     many, and `deviations` are the standard deviations of one of them, forth and back, as a part; 0: not known.
-    `rail_shift`: GPU i of the first met GPU i + rail_shift of the second. `round_trip_us`: the shortest; 0: not known.
+    `rail_shift`: GPU i of the first used GPU i + rail_shift of the second. `round_trip_us`: the shortest; 0: not known.
     """
 
     round: int
@@ -121,10 +119,10 @@ def scale_of(
     spread = max(floor, noise or 0.0)
     for _ in range(_MOST_PASSES):
         limit = middle * (1 - max(effect / 2, TRIM_SPREADS * spread))
-        kept = [value for value in ordered if value >= limit]
-        before, middle = middle, median(kept)
-        seen = MAD_TO_SIGMA * median(abs(value / middle - 1) for value in kept) if noise is None else noise
-        spread = max(floor, _with_usual(seen, len(kept)))
+        within = [value for value in ordered if value >= limit]
+        before, middle = middle, median(within)
+        seen = MAD_TO_SIGMA * median(abs(value / middle - 1) for value in within) if noise is None else noise
+        spread = max(floor, _with_usual(seen, len(within)))
         if middle == before:
             break
     return _scale(middle, spread, effect)
@@ -154,7 +152,7 @@ def middle_mean(values: Sequence[float]) -> float:
 
 
 def deviation_of(seconds: Sequence[float]) -> float:
-    """Return the standard deviation of one of these times, as a part; 0 where one alone tells nothing."""
+    """Return the standard deviation of one of these times, as a part; 0 where there is only one."""
     return stdev(math.log(max(value, 1e-12)) for value in seconds) if len(seconds) > 1 else 0.0
 
 
@@ -186,8 +184,8 @@ def noise_between(tests: Sequence[PairTest], transfers: int) -> float | None:
     if len(both) < LEAST_BOTH_WAYS:
         return None
     differences = [
-        abs(math.log(max(rates[0], 1e-12) / max(rates[1], 1e-12))) * math.sqrt(own / transfers)
-        for rates, own in both
+        abs(math.log(max(rates[0], 1e-12) / max(rates[1], 1e-12))) * math.sqrt(transfers_of_test / transfers)
+        for rates, transfers_of_test in both
     ]
     return MAD_TO_SIGMA * median(differences) / math.sqrt(2)
 
@@ -199,13 +197,13 @@ def noise_within(tests: Sequence[PairTest], transfers: int) -> float | None:
     values the median of variances is below the mean: a chi-squared distribution is not symmetric (Wilson and Hilferty,
     1931).
     """
-    ways = [
+    spreads = [
         (rate, deviation**2 / (1 - 2 / (9 * (test.transfers - 1))) ** 3)
         for test in tests
         for rate, deviation in zip(test.rates_gbit_s or (), test.deviations, strict=False)
         if deviation and test.transfers > 1
     ]
-    fastest = sorted(ways, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(ways) * FASTEST))]
+    fastest = sorted(spreads, reverse=True)[: max(LEAST_FASTEST, math.ceil(len(spreads) * FASTEST))]
     return (
         OF_THE_MEAN * math.sqrt(median(variance for _, variance in fastest) / transfers) if fastest else None
     )

@@ -1,4 +1,4 @@
-"""Two members: nobody else tells which of them is bad, so only the direction that is slow can be named."""
+"""Two members: without a third one only the slow direction can be named, not the bad member."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEAST_TESTS = min(SIGNIFICANT)
 
 
 class TwoMembers(Struct, frozen=True):
-    """What the tests of two members say: `slow` paths (from, to, whether nothing came through), or no answer yet."""
+    """What the tests of two members say: `slow` paths (from, to, whether nothing got through), or no answer yet."""
 
     slow: tuple[tuple[int, int, bool], ...] = ()
     is_decided: bool = False

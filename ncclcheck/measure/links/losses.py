@@ -12,9 +12,9 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ncclcheck.measure.links.again import Transfer
 from ncclcheck.measure.links.network_rates import Places, attempts
 from ncclcheck.measure.links.outliers import FEWEST_NODES, End, Pair
+from ncclcheck.measure.links.repeats import Transfer
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Measured, Probe
 
@@ -96,7 +96,7 @@ def without_lossy(
 
 
 def _spread(first: int, second: int) -> tuple[int, int]:
-    """Return who calls whom, so that not always the same nodes call."""
+    """Return the caller and the called of each pair, so that not always the same nodes call."""
     return (first, second) if (first + second) % 2 else (second, first)
 
 
@@ -136,13 +136,15 @@ def _tried(probes: Sequence[Probe], places: Places) -> dict[Pair, Lost]:
 
 def added_up(probes: Sequence[Probe], again: Sequence[Probe]) -> tuple[Probe, ...]:
     """Return the probes with those that were made again: packets that were counted twice add up."""
-    known = {_way(probe): probe for probe in probes if probe.kind == "loss"}
+    known = {_host_pair(probe): probe for probe in probes if probe.kind == "loss"}
     for probe in again:
-        known[_way(probe)] = _sum(known[_way(probe)], probe) if _way(probe) in known else probe
+        known[_host_pair(probe)] = (
+            _sum(known[_host_pair(probe)], probe) if _host_pair(probe) in known else probe
+        )
     return (*(probe for probe in probes if probe.kind != "loss"), *known.values())
 
 
-def _way(probe: Probe) -> Way:
+def _host_pair(probe: Probe) -> Way:
     return probe.from_host, probe.to_host, probe.address
 
 
@@ -225,7 +227,7 @@ def _by_end(known: Mapping[Pair, Lost]) -> dict[tuple[str, End], list[Pair]]:
 def _lossy_end(
     key: tuple[str, End], pairs: Sequence[Pair], known: Mapping[Pair, Lost], lossy: Collection[Pair]
 ) -> LossyEnd | None:
-    own = tuple(sorted(pair for pair in pairs if pair in lossy))
+    lossy_pairs = tuple(sorted(pair for pair in pairs if pair in lossy))
     total = Lost(sum(known[pair].sent for pair in pairs), sum(known[pair].lost for pair in pairs))
-    is_most = len(own) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
-    return LossyEnd(*key, total, own) if is_most and total.is_loss else None
+    is_most = len(lossy_pairs) >= max(_FEWEST_PAIRS, _MOST_PAIRS_LOSSY * len(pairs))
+    return LossyEnd(*key, total, lossy_pairs) if is_most and total.is_loss else None

@@ -124,7 +124,7 @@ def measured_networks(probes: Fact[Sequence[Probe]], hosts: Sequence[str]) -> tu
     """Return the networks whose bandwidth was measured, in that order; a network has one interface of each node.
 
     All transfers of one network come before those of the next. Where networks share the interface of a node, only those
-    are told apart whose interface has one name on all nodes.
+    are distinguished whose interface has one name on all nodes.
     """
     found: dict[str, dict[tuple[str, str], None]] = {host: {} for host in hosts}
     for probe in of_kind(probes, "bandwidth"):
@@ -174,3 +174,9 @@ def least_us(probe: Probe) -> float:
     """Return the quickest round trip of a latency probe that succeeded; its median where that is not known."""
     least = probe.measured.least if probe.measured else None
     return (probe.value or 0.0) if least is None else least
+
+
+def network_us(probe: Probe) -> float:
+    """Return the quickest round trip of the network alone, as the kernel saw it; else that of the processes."""
+    kernel_us = probe.measured.kernel_us if probe.measured else None
+    return min(kernel_us, least_us(probe)) if isinstance(kernel_us, float) else least_us(probe)

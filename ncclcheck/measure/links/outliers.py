@@ -1,4 +1,4 @@
-"""Which node or pair is slower than the others: a slow sender and a slow receiver are told from their victims.
+"""Which node or pair is slower than the others: a slow sender and a slow receiver are distinguished from their victims.
 
 A transfer is as fast as the slower of its ends and the way between them. So an end is known by its best transfer, and
 the usual speed is the median of that over the nodes (as senders, as receivers, the lower one), however many transfers
@@ -88,7 +88,7 @@ def slow_ends(
 def slow_way_of_two(
     values: Mapping[Pair, float], unusable: frozenset[Pair] = frozenset()
 ) -> tuple[SlowPair, ...]:
-    """Return the slow direction between two nodes, below half of the other; which node is slow cannot be told.
+    """Return the slow direction between two nodes, below half of the other; which node is slow is unknown.
 
     What is in `unusable` is never called slow.
     """

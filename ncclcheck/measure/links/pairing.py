@@ -1,4 +1,4 @@
-"""Who sends to whom when nodes are tried one against another: every node with a few others, one direction at a time."""
+"""Pairs of senders and receivers: every node with a few others, one direction at a time."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def rounds_of_pairs(members: int, partners: int = PARTNERS) -> tuple[tuple[Pair,
 
 
 def turns_of(members: int) -> int:
-    """Return how many turns it takes until every member has met every other one."""
+    """Return how many turns it takes until every member was paired with every other one."""
     return members - 1 + members % 2
 
 
 def pairs_of_turn(members: int, turn: int) -> tuple[Pair, ...]:
-    """Return who meets whom in that turn of the tournament, each member at most once."""
+    """Return the pairs of that turn of the tournament, each member at most once."""
     places = [*range(members), *([-1] if members % 2 else [])]
     circle = [places[0], *_turned(places[1:], turn)]
     half = len(circle) // 2

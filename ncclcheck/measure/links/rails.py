@@ -1,7 +1,7 @@
 """The links of GPUs: each one's rail (GPU i of a node with GPU i of the others), and its links inside the node.
 
 A rail is a GPU with its network card; all rails of a node send at the same time, as they do in a job. Ranks are the
-ends of the transfers here, so a slow rail of a node is told from its fast ones.
+ends of the transfers here, so a slow rail of a node is distinguished from its fast ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ncclcheck.measure.links.others import Others
+from ncclcheck.measure.links.leave_one_out import LeaveOneOut
 from ncclcheck.measure.links.outliers import FEWEST_NODES, NODE_LOSS, Pair, slow_ends
 from ncclcheck.measure.links.pairing import rounds_of_pairs
 from ncclcheck.model.bench import LinkSpeed
@@ -31,7 +31,7 @@ Place: TypeAlias = Literal["rail", "inside"]
 class SlowRail(Struct, frozen=True):
     """A rank whose transfers in one direction, or in both, are slow; in 1e9 B/s.
 
-    `peers`: with whom. `is_sure`: its partners are fast with others; else one of the two ends is slow, or the way
+    `peers`: the partners. `is_sure`: its partners are fast with others; else one of the two ends is slow, or the way
     between them.
     """
 
@@ -49,7 +49,7 @@ def rail_rounds(hosts: Sequence[str]) -> tuple[tuple[RankPair, ...], ...]:
     """Return rounds of transfers between nodes, every rank at most once in each. `hosts` are the hosts of the ranks."""
     ranks = list(_by_host(hosts).values())
     rails = [
-        [own[number] for own in ranks if number < len(own)]
+        [ranks_of_node[number] for ranks_of_node in ranks if number < len(ranks_of_node)]
         for number in range(max(map(len, ranks), default=0))
     ]
     return _together([rail for rail in rails if len(rail) > 1])
@@ -88,11 +88,17 @@ def _ends(links: Sequence[LinkSpeed], place: Place) -> list[SlowRail]:
     ends, pairs = slow_ends(values)
     found = []
     for name in dict.fromkeys(end.host for end in ends):
-        own = {end.end: end for end in ends if end.host == name}
+        ends_of_place = {end.end: end for end in ends if end.host == name}
         peers = sorted(
-            {int(peer) for end in own.values() for pair in end.pairs for peer in pair if peer != name}
+            {
+                int(peer)
+                for end in ends_of_place.values()
+                for pair in end.pairs
+                for peer in pair
+                if peer != name
+            }
         )
-        sends, receives = own.get("sender"), own.get("receiver")
+        sends, receives = ends_of_place.get("sender"), ends_of_place.get("receiver")
         found.append(
             SlowRail(
                 int(name),
@@ -121,7 +127,7 @@ def _of_two_nodes(links: Sequence[LinkSpeed]) -> list[SlowRail]:
         speeds.setdefault((min(ends), max(ends)), {})[ends] = link.gb_s
     worst = {rail: min(speed.values()) for rail, speed in speeds.items()}
     host_of = {link.from_rank: link.from_host for link in links}
-    others = Others(worst.values())
+    others = LeaveOneOut(worst.values())
     found = []
     for rail, value in worst.items():
         usual = others.median(value)

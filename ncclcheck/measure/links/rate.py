@@ -1,4 +1,4 @@
-"""The rate at which data came, from the moments when portions of it arrived."""
+"""The rate of received data, from the times at which portions of it arrived."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _POINTS = 100
 
 
 def rate_in(arrivals: Sequence[tuple[float, int]], start: float, end: float) -> float:
-    """Return bytes per second between `start` and `end`, of (moment, bytes) by moment; 0.0 where nothing came.
+    """Return bytes per second between `start` and `end`, of (moment, bytes) by moment; 0.0 where nothing arrived.
 
     The slope of the straight line (least squares) through the bytes counted so far at 100 moments of the window. Data
     comes in portions of up to 64 KiB, of several streams at once: which of them fall just inside the ends of a short

@@ -1,8 +1,8 @@
 """When which node sends to which: rounds in which every node sends to one other and receives from one other.
 
 In the round of shift s, node i of n sends to node (i + s) mod n. So no interface has two transfers in one direction,
-each node takes part in as many as there are rounds, as sender and as receiver, with different partners: what is slow
-can be told apart. All networks are measured one after the other, since two of them may share one wire (VLANs, bridges).
+each node takes part in as many as there are rounds, as sender and as receiver, with different partners: so a slow end
+can be identified. All networks are measured one after the other, since two of them may share one wire (VLANs, bridges).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class SlowestPart(Struct, frozen=True):
 def slow_parts(transfers: Iterable[Probe]) -> SlowParts:
     """Return what `outliers.slow_ends` says of the bandwidth probes of one network; of two nodes, `slow_way_of_two`.
 
-    What the CPU limited is never called slow, nor what came to nothing.
+    Transfers that the CPU limited, or that failed, are never called slow.
     """
     found = _by_pair(transfers)
     values = {pair: median(probe.value or 0.0 for probe in probes) for pair, probes in found.items()}
@@ -56,7 +56,7 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         (end.median, f"{'from' if end.end == 'sender' else 'to'} {end.host}", end.usual, end.pairs)
         for end in slow.ends
     ]
-    ways = [
+    pair_parts = [
         (
             slow_pair.value,
             f"from {slow_pair.pair[0]} to {slow_pair.pair[1]}",
@@ -65,7 +65,7 @@ def slowest_part(transfers: Sequence[Probe]) -> SlowestPart | None:
         )
         for slow_pair in slow.pairs
     ]
-    _, where, usual, pairs = min((*ends, *ways))
+    _, where, usual, pairs = min((*ends, *pair_parts))
     return SlowestPart(
         where, summed_up([(probe, probe.value or 0.0) for pair in pairs for probe in found[pair]]), usual
     )

@@ -75,8 +75,8 @@ def with_apart(pairs: tuple[Pair, ...], apart: Sequence[int], repeat: int) -> tu
     asked = apart[: max(1, len(pairs) // 4)] if pairs else ()
     start = repeat * len(asked) % max(1, len(pairs))
     turned = [*pairs[start:], *pairs[:start]]
-    met = [(member, pair[0]) for member, pair in zip(asked, turned, strict=False)]
-    return (*turned[len(met) :], *met)
+    joined = [(member, pair[0]) for member, pair in zip(asked, turned, strict=False)]
+    return (*turned[len(joined) :], *joined)
 
 
 def across(leaves: Leaves, repeat: int) -> tuple[Pair, ...]:
@@ -110,25 +110,28 @@ def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str
         if is_in_leaves and kinds.get(test.round) in ("within", "across"):
             rounds[test.round].append(test)
     means: dict[str, list[float]] = {"within": [], "across": []}
-    ways: dict[int, list[float]] = {0: [], 1: []}  # of two leaves: what leaf 0 sent, and what leaf 1 sent
-    for number, own in rounds.items():
+    sent_by_leaf: dict[int, list[float]] = {
+        0: [],
+        1: [],
+    }  # of two leaves: what leaf 0 sent, and what leaf 1 sent
+    for number, round_tests in rounds.items():
         kind = kinds[number]
         fits = [
             test
-            for test in own
+            for test in round_tests
             if leaves.is_flat
             or (number_of.get(test.first) == number_of.get(test.second)) == (kind == "within")
         ]
         rates = [rate for test in fits for rate in test.rates_gbit_s or ()]
-        if rates and len(fits) >= FITTING * len(own):
+        if rates and len(fits) >= FITTING * len(round_tests):
             means[kind].append(mean(rates))
-            if kind == "across" and len(leaves.groups) == len(ways):
+            if kind == "across" and len(leaves.groups) == len(sent_by_leaf):
                 for leaf, sent in _sent(fits, number_of).items():
-                    ways[leaf].append(mean(sent))
+                    sent_by_leaf[leaf].append(mean(sent))
     if not means["within"] or len(means["across"]) < 2:  # noqa: PLR2004 (an interval takes two)
         return None
     within_gbit_s = mean(means["within"])
-    return _one_way(within_gbit_s, ways) or _ratio(within_gbit_s, means["across"])
+    return _one_way(within_gbit_s, sent_by_leaf) or _ratio(within_gbit_s, means["across"])
 
 
 def _sent(tests: Sequence[PairTest], number_of: Mapping[int, int]) -> dict[int, list[float]]:
@@ -150,11 +153,11 @@ def _ratio(within_gbit_s: float, across_gbit_s: Sequence[float]) -> Bisection:
     return Bisection(within_gbit_s, mean(across_gbit_s), ratio, low, high, repeats)
 
 
-def _one_way(within_gbit_s: float, ways: Mapping[int, Sequence[float]]) -> Bisection | None:
+def _one_way(within_gbit_s: float, sent_by_leaf: Mapping[int, Sequence[float]]) -> Bisection | None:
     """Return the slower direction between two leaves, if its interval is far above the other's; else None."""
-    if any(len(rates) < 2 for rates in ways.values()):  # noqa: PLR2004 (an interval takes two)
+    if any(len(rates) < 2 for rates in sent_by_leaf.values()):  # noqa: PLR2004 (an interval takes two)
         return None
-    found = {leaf: _ratio(within_gbit_s, rates) for leaf, rates in ways.items()}
+    found = {leaf: _ratio(within_gbit_s, rates) for leaf, rates in sent_by_leaf.items()}
     slow, fast = sorted(found, key=lambda leaf: -found[leaf].ratio)
     if found[slow].low < ONE_WAY * found[fast].high:
         return None

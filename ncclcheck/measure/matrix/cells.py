@@ -53,8 +53,8 @@ def cell_scale(tests: Sequence[PairTest]) -> CellScale | None:
     window = max(LEAST_GAP, GAP_SPREADS * spread)
     middle = rates[max(0, len(rates) - max(TOP_VALUES, len(rates) // TOP_SHARE))]
     for _ in range(_PASSES):
-        kept = [rate for rate in rates if abs(rate / middle - 1) <= window]
-        before, middle = middle, median(kept)
+        within = [rate for rate in rates if abs(rate / middle - 1) <= window]
+        before, middle = middle, median(within)
         if middle == before:
             break
     return CellScale(middle, spread)

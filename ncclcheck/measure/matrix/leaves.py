@@ -107,8 +107,8 @@ def _weights(counts: Mapping[tuple[int, int], Sequence[int]], crossing: float) -
     fast, slow = math.log((1 - DISTURBED) / (1 - crossing)), math.log(DISTURBED / crossing)
     weights: defaultdict[int, dict[int, float]] = defaultdict(dict)
     for (first, second), (fast_tests, slow_tests) in counts.items():
-        told = min(2 * fast, max(slow, fast_tests * fast + slow_tests * slow))
-        weights[first][second] = weights[second][first] = told
+        likelihood = min(2 * fast, max(slow, fast_tests * fast + slow_tests * slow))
+        weights[first][second] = weights[second][first] = likelihood
     return weights
 
 
@@ -124,12 +124,12 @@ def _improved(start: Groups, weights: Weights) -> Groups:
     fresh = len(start)
     for _ in range(_PASSES):
         moved = False
-        for member, own in number_of.items():
+        for member, own_group in number_of.items():
             toward: defaultdict[int, float] = defaultdict(float)
             for partner, weight in weights.get(member, {}).items():
                 toward[number_of[partner]] += weight
-            best = max(toward, key=lambda number: toward[number], default=own)
-            gain = max(0.0, toward[best]) - toward[own]
+            best = max(toward, key=lambda number: toward[number], default=own_group)
+            gain = max(0.0, toward[best]) - toward[own_group]
             if gain > 1e-9:  # noqa: PLR2004 (not the rounding of a sum)
                 number_of[member], fresh = (best, fresh) if toward[best] > 0 else (fresh, fresh + 1)
                 moved = True
@@ -198,11 +198,11 @@ def _is_apart(member: int, groups: Groups, counts: Mapping[tuple[int, int], Sequ
 def _slow_with(
     member: int, group: Sequence[int], counts: Mapping[tuple[int, int], Sequence[int]]
 ) -> tuple[int, int]:
-    """Return with how many of the group the member was slow, of how many that it met."""
-    own = [
+    """Return with how many members of the group the member was slow, and with how many it was tested."""
+    rates = [
         counts[pair] for partner in group if (pair := (min(member, partner), max(member, partner))) in counts
     ]
-    return sum(slow > fast for fast, slow in own), len(own)
+    return sum(slow > fast for fast, slow in rates), len(rates)
 
 
 def _without_singles(groups: Groups, weights: Weights) -> Groups:
@@ -212,6 +212,6 @@ def _without_singles(groups: Groups, weights: Weights) -> Groups:
     if not large:
         return [singles] if singles else []
     for single in singles:
-        own = weights.get(single, {})
-        max(large, key=lambda group: sum(own.get(member, 0.0) for member in group)).append(single)
+        own_weights = weights.get(single, {})
+        max(large, key=lambda group: sum(own_weights.get(member, 0.0) for member in group)).append(single)
     return large

@@ -89,7 +89,7 @@ class MatrixFound(Struct, frozen=True):
 
 
 def matrix_plan(order: Sequence[int], *, full: bool | None = None) -> MatrixPlan:
-    """Return the plan for these nodes: all pairs of few nodes, or if told so; else the leaves only."""
+    """Return the plan for these nodes: all pairs of few nodes, or if asked for; else the leaves only."""
     is_full = len(order) <= FULL_NODES if full is None else full
     return MatrixPlan(seed=0, order=tuple(order), full=is_full, kinds={})
 
@@ -137,7 +137,7 @@ _WHY: dict[RoundKind, str] = {
 def _structure(
     plan: MatrixPlan, order: Sequence[int], number: int, tests: Sequence[PairTest]
 ) -> tuple[RoundKind, tuple[tuple[int, int], ...]]:
-    """Return a round that tells the leaves; none where they are known."""
+    """Return a round that helps to find the leaves; none where they are known."""
     if plan.full:
         return "all", _tournament(plan, order, tests)
     if number <= NEIGHBOUR_ROUNDS:
@@ -151,7 +151,7 @@ def _structure(
 def _tournament(
     plan: MatrixPlan, order: Sequence[int], tests: Sequence[PairTest]
 ) -> tuple[tuple[int, int], ...]:
-    """Return the first round of the tournament in which two present nodes have not met; none where all have.
+    """Return the first round of the tournament in which two present nodes were not yet paired; none where all were.
 
     So rounds of lost nodes alone are skipped, and those that a node missed for a while are made up. All their pairs
     are measured once more then, since a trunk shows only while it is loaded.
@@ -160,10 +160,10 @@ def _tournament(
     if len(rounds) >= MOST_TOURNAMENTS * tournament_rounds(len(plan.order)):
         return ()
     present = frozenset(order)
-    met = {test.pair for test in tests if test.round in rounds}
+    tested = {test.pair for test in tests if test.round in rounds}
     for number in range(tournament_rounds(len(plan.order))):
         pairs = [pair for pair in tournament_round(plan.order, number) if present.issuperset(pair)]
-        if any((min(pair), max(pair)) not in met for pair in pairs):
+        if any((min(pair), max(pair)) not in tested for pair in pairs):
             return tuple(pairs)
     return ()
 
@@ -179,8 +179,8 @@ def _after_structure(
     repeats = {kind: done.count(kind) for kind in ("within", "across")}
     bisection = bisection_of(known.leaves, tests, plan.kinds)
     if (bisection is None or not bisection.is_enough) and repeats["across"] < MOST_ACROSS:
-        wanted = WITHIN_REPEATS if known.leaves.apart else FEW_WITHIN
-        is_next = repeats["within"] < wanted and repeats["within"] <= repeats["across"]
+        least_repeats = WITHIN_REPEATS if known.leaves.apart else FEW_WITHIN
+        is_next = repeats["within"] < least_repeats and repeats["within"] <= repeats["across"]
         if is_next and (pairs := within(known.leaves, repeats["within"])):
             return "within", with_apart(pairs, known.leaves.apart, repeats["within"])
         if pairs := across(known.leaves, repeats["across"]):
@@ -213,7 +213,7 @@ def conclude_matrix(
 
 
 def _straight(tests: Sequence[PairTest]) -> list[PairTest]:
-    """Return the tests in which GPU i met GPU i."""
+    """Return the tests between GPUs of the same rail."""
     return [test for test in tests if not test.rail_shift]
 
 

@@ -81,7 +81,7 @@ def rail_table(tests: Sequence[PairTest]) -> RailTable | None:
 def shift_round(tests: Sequence[PairTest], order: Sequence[int]) -> tuple[int, tuple[Pair, ...]]:
     """Return the next shift of the rails and its pairs; no pairs: nothing is open.
 
-    Shift 1 tells how fast GPUs of different rails are; the others are only of use where a node may have swapped ones.
+    Shift 1 shows how fast GPUs of different rails are; the others are only of use where a node may have swapped ones.
     """
     table = rail_table(tests)
     if table is None or len(order) < 2:  # noqa: PLR2004 (a pair)
@@ -99,19 +99,19 @@ def shift_round(tests: Sequence[PairTest], order: Sequence[int]) -> tuple[int, t
 def _swapped(
     shifted: Sequence[PairTest], slow: set[tuple[int, int]], cut_gbit_s: float
 ) -> tuple[SwappedRails, ...]:
-    """Return the slow GPUs that were fast each time they met a GPU of one other rail, and which that is."""
-    met: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
+    """Return the slow GPUs that were always fast with GPUs of one other rail, and that rail."""
+    rates_by_partner: defaultdict[tuple[int, int, int], list[float]] = defaultdict(list)
     for test in shifted:
         for gpu, rates in enumerate(test.rails):
             partner = (gpu + test.rail_shift) % len(test.rails)
-            met[test.first, gpu, partner].append(min(rates))
-            met[test.second, partner, gpu].append(min(rates))
+            rates_by_partner[test.first, gpu, partner].append(min(rates))
+            rates_by_partner[test.second, partner, gpu].append(min(rates))
     found = []
     for member, gpu in sorted(slow):
         fast = [
             rail
-            for (own, number, rail), rates in sorted(met.items())
-            if (own, number) == (member, gpu) and min(rates) >= cut_gbit_s
+            for (node, number, rail), rates in sorted(rates_by_partner.items())
+            if (node, number) == (member, gpu) and min(rates) >= cut_gbit_s
         ]
         if len(fast) == 1:
             found.append(SwappedRails(member, gpu, fast[0]))

@@ -20,7 +20,7 @@ ROW_SLOW = 0.8  # of its tests a slow node spoils at least so many
 class SlowCell(Struct, frozen=True):
     """A path from one node to another: the median of its rates when measured again, as a part of what is usual.
 
-    None: nothing came through. `usual_gbit_s`: what the other paths of its kind reach.
+    None: nothing got through. `usual_gbit_s`: what the other paths of its kind reach.
     """
 
     source: int
@@ -70,8 +70,12 @@ def pairs_again(known: Kinds) -> tuple[Pair, ...]:
     busy: set[int] = set()
     pairs: list[Pair] = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        if len(own) < AGAIN and all(usual.is_slow(path, rate) for rate in own) and busy.isdisjoint(path):
+        path_rates = tests.get(path, ())
+        if (
+            len(path_rates) < AGAIN
+            and all(usual.is_slow(path, rate) for rate in path_rates)
+            and busy.isdisjoint(path)
+        ):
             busy.update(path)
             pairs.append(path)
     return tuple(pairs)
@@ -83,11 +87,11 @@ def slow_cells(known: Kinds) -> tuple[SlowCell, ...]:
     tests = _by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        if len(own) >= AGAIN and all(usual.is_slow(path, rate) for rate in own):
-            rates = [rate for rate in own if rate is not None]
+        path_rates = tests.get(path, ())
+        if len(path_rates) >= AGAIN and all(usual.is_slow(path, rate) for rate in path_rates):
+            rates = [rate for rate in path_rates if rate is not None]
             part = median(rates) / usual.of(path) if rates else None
-            found.append(SlowCell(*path, part, usual.of(path), len(own) + 1))
+            found.append(SlowCell(*path, part, usual.of(path), len(path_rates) + 1))
     return tuple(found)
 
 
@@ -101,11 +105,11 @@ def open_cells(known: Kinds) -> tuple[OpenCell, ...]:
     tests = _by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
-        own = tests.get(path, ())
-        slow = sum(usual.is_slow(path, rate) for rate in own)
-        is_named = slow == len(own) >= AGAIN
-        if not is_named and (slow or not own):
-            found.append(OpenCell(*path, slow + 1, len(own) + 1))
+        path_rates = tests.get(path, ())
+        slow = sum(usual.is_slow(path, rate) for rate in path_rates)
+        is_named = slow == len(path_rates) >= AGAIN
+        if not is_named and (slow or not path_rates):
+            found.append(OpenCell(*path, slow + 1, len(path_rates) + 1))
     return tuple(found)
 
 
@@ -115,13 +119,13 @@ def slow_rows(known: Kinds) -> tuple[SlowRow, ...]:
     cut = known.scale.cut_gbit_s
     rows = []
     for member in known.leaves.apart:
-        ways = []
+        slow_ends = []
         for end in (0, 1):
-            own = [rate for path, rates in paths.items() if path[end] == member for rate in rates]
-            slow = sum(rate is None or rate < cut for rate in own)
-            ways.append(bool(own) and slow >= ROW_SLOW * len(own))
-        if any(ways):
-            rows.append(SlowRow(member, ways[0], ways[1]))
+            row_rates = [rate for path, rates in paths.items() if path[end] == member for rate in rates]
+            slow = sum(rate is None or rate < cut for rate in row_rates)
+            slow_ends.append(bool(row_rates) and slow >= ROW_SLOW * len(row_rates))
+        if any(slow_ends):
+            rows.append(SlowRow(member, slow_ends[0], slow_ends[1]))
     return tuple(rows)
 
 

@@ -33,7 +33,7 @@ class _LineError(Exception):
 def parse_topology(text: str, source: str) -> SiteTopology:
     """Return what a topology file says. Raises UsageError, which names `source`, the line, and what is wrong.
 
-    topology.conf has no line that is YAML: it is told by its first word.
+    topology.conf has no line that is YAML: it is recognised by its first word.
     """
     is_conf = re.search(r"^\s*(SwitchName|BlockName|BlockSizes)\s*=", text, re.IGNORECASE | re.MULTILINE)
     try:

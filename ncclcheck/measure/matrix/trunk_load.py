@@ -3,7 +3,7 @@
 Nobody knows at first which nodes are behind one switch. Of all nodes in random pairs, in both directions, half cross
 the trunk between two leaves: at 2:1 that fills it, and chance makes it a little more in one round and less in another.
 The slowest pairs of such a round cross it. They are kept and the others are paired anew, of which half cross it as
-well, so the load grows until pairs that cross are clearly slow. A fast pair tells something only then.
+well, so the load grows until pairs that cross are clearly slow. A fast pair is evidence only then.
 """
 
 from __future__ import annotations
@@ -60,16 +60,16 @@ def loading_pairs(loads: Loads) -> tuple[Pair, ...]:
         return ()
     last = max(loads.shares)
     in_last = sum(test.round == last for test in loads.tests)
-    wanted = round(_kept_part(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
+    most_pairs = round(_loading_share(loads.shares, MOST_LOADING if loads.loaded else MOST_KEPT) * in_last)
     busy: set[int] = set()
-    kept: list[Pair] = []
+    pairs: list[Pair] = []
     for test in _by_load(loads, last):
-        if len(kept) == wanted:
+        if len(pairs) == most_pairs:
             break
         if busy.isdisjoint(test.pair):
             busy.update(test.pair)
-            kept.append((test.first, test.second))
-    return tuple(kept)
+            pairs.append((test.first, test.second))
+    return tuple(pairs)
 
 
 def _by_load(loads: Loads, last: int) -> Iterator[PairTest]:
@@ -85,7 +85,7 @@ def _by_load(loads: Loads, last: int) -> Iterator[PairTest]:
     yield from (test for _, test in sorted(rated, key=lambda entry: entry[0]))
 
 
-def _kept_part(shares: Mapping[int, float], most: float) -> float:
+def _loading_share(shares: Mapping[int, float], most: float) -> float:
     """Return of which part of the nodes the pairs are kept: more after rounds with few slow pairs."""
     part = 0.0
     for share in shares.values():

@@ -34,8 +34,8 @@ def neighbour_round(order: Sequence[int], number: int, tests: Sequence[PairTest]
     busy = {end for pair in probes for end in pair}
     scale = cell_scale(tests)
     loading = loading_pairs(loads_of(tests, scale)) if scale is not None else ()
-    kept = [pair for pair in loading if busy.isdisjoint(pair)]
-    return _filled(order, [*probes, *kept], number)
+    free = [pair for pair in loading if busy.isdisjoint(pair)]
+    return _filled(order, [*probes, *free], number)
 
 
 def unit_round(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> tuple[Pair, ...]:
@@ -48,12 +48,12 @@ def unit_round(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale
     between = _between(units, evidence)
     number = max((test.round for test in tests), default=0)
     by_unit = [member for unit in units for member in unit]
-    for kept in (loading_pairs(loads), ()):
-        busy = {end for pair in kept for end in pair}
+    for loading in (loading_pairs(loads), ()):
+        busy = {end for pair in loading for end in pair}
         free = [[member for member in unit if member not in busy] for unit in units]
         probes = list(_probes(units, between, free))
         if probes:
-            return _filled(by_unit, [*probes, *kept], number)
+            return _filled(by_unit, [*probes, *loading], number)
     return ()
 
 
@@ -83,9 +83,9 @@ def _merged(order: Sequence[int], evidence: Evidence) -> Units:
 def leaves_of_units(order: Sequence[int], tests: Sequence[PairTest], scale: CellScale) -> Leaves:
     """Return the leaves that the units are; single ones are apart."""
     loads = loads_of(tests, scale)
-    told = list(loads.telling())
+    informative = list(loads.telling())
     units = _merged(order, _evidence(order, loads))
-    units = improved_leaves(units, order, [test for test, _ in told], scale)
+    units = improved_leaves(units, order, [test for test, _ in informative], scale)
     place = {member: number for number, member in enumerate(order)}
     groups = sorted(
         (sorted(unit, key=place.__getitem__) for unit in units if len(unit) > 1),
@@ -95,7 +95,7 @@ def leaves_of_units(order: Sequence[int], tests: Sequence[PairTest], scale: Cell
     number_of = {member: number for number, unit in enumerate(groups) for member in unit}
     crossing = [
         is_slow
-        for test, is_slow in told
+        for test, is_slow in informative
         if test.first in number_of
         and test.second in number_of
         and number_of[test.first] != number_of[test.second]

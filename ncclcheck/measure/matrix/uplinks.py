@@ -46,11 +46,11 @@ def leaf_uplinks(
     history = [
         [repeat[number] for repeat in repeats if number in repeat] for number in range(len(leaves.groups))
     ]
-    sent = [max((sum(leaf.sent_gbit_s) for leaf in own), default=0.0) for own in history]
-    received = [max((sum(leaf.received_gbit_s) for leaf in own), default=0.0) for own in history]
+    sent = [max((sum(leaf.sent_gbit_s) for leaf in loads), default=0.0) for loads in history]
+    received = [max((sum(leaf.received_gbit_s) for leaf in loads), default=0.0) for loads in history]
     found = []
-    for number, own in enumerate(history):
-        compared = [(leaf, leaf.usual_gbit_s) for leaf in own if leaf.usual_gbit_s is not None]
+    for number, loads in enumerate(history):
+        compared = [(leaf, leaf.usual_gbit_s) for leaf in loads if leaf.usual_gbit_s is not None]
         if len(compared) < LEAST_REPEATS:
             continue
         sends = _moves_less(number, sent) and all(

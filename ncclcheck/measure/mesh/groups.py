@@ -39,9 +39,17 @@ def groups_of(mesh: Mesh, name: str) -> Iterator[Sequence[int]]:
     steps = _steps(mesh)
     overlaid = next((dimension for dimension in mesh.overlaid if dimension.name == name), None)
     inside = overlaid.over if overlaid is not None else (name,)
-    offsets = _offsets(mesh, [own for own in names_of(mesh) if own in inside], steps)
+    offsets = _offsets(
+        mesh,
+        [name_of_dimension for name_of_dimension in names_of(mesh) if name_of_dimension in inside],
+        steps,
+    )
     size = len(offsets) if overlaid is None else overlaid.size
-    bases = _offsets(mesh, [own for own in names_of(mesh) if own not in inside], steps)
+    bases = _offsets(
+        mesh,
+        [name_of_dimension for name_of_dimension in names_of(mesh) if name_of_dimension not in inside],
+        steps,
+    )
     for base in bases:
         for first in range(0, len(offsets), size):
             yield [base + offset for offset in offsets[first : first + size]]

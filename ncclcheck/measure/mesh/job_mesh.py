@@ -18,7 +18,7 @@ def meshes(snapshot: Snapshot) -> dict[str, Mesh]:
 
 
 def _is_sound(mesh: Mesh) -> bool:
-    """Return whether a mesh that another node told is one: its own command line would refuse any other."""
+    """Return whether a mesh from another node is valid: its own command line would refuse any other."""
     names = [dimension.name for dimension in mesh.dimensions]
     sizes = [dimension.size for dimension in mesh.dimensions]
     return (

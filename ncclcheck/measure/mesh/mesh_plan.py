@@ -31,22 +31,22 @@ def mesh_plan(request: BenchRequest, wish: MeshRequest, world: int, budget_s: fl
     if isinstance(mesh, str):
         return mesh
     sizes = {name: size for name, size in group_sizes(mesh).items() if size > 1}
-    wanted = [name for name in sizes if name in wish.dimensions or not wish.dimensions]
-    if not wanted:
+    names = [name for name in sizes if name in wish.dimensions or not wish.dimensions]
+    if not names:
         which = f"none of {', '.join(wish.dimensions)}" if wish.dimensions else "no dimension"
         return f"{which} of {order_of(mesh)} has more than one rank, so nothing is exchanged"
     uncounted: tuple[str, ...] = ()
     if wish.model is not None:
         step = step_calls(wish.model, mesh)
-        calls = tuple(call for call in step if call.dimension in wanted)
-        missed = {*unruled(mesh), *(call.dimension for call in step if call.dimension not in wanted)}
+        calls = tuple(call for call in step if call.dimension in names)
+        missed = {*unruled(mesh), *(call.dimension for call in step if call.dimension not in names)}
         uncounted = tuple(name for name in sizes if name in missed)
         if not calls:
-            return f"it is not known what the model exchanges in {', '.join(wanted)}: leave out --model, and give --ops"
+            return f"it is not known what the model exchanges in {', '.join(names)}: leave out --model, and give --ops"
     else:
         calls = tuple(
             MeshCall(name, op, size)
-            for name in wanted
+            for name in names
             for op in ops_of(name, request, wish)
             for size in request.sizes_bytes
         )
@@ -88,7 +88,7 @@ def mix_sizing(plan: MeshPlan, element_bytes: int) -> Sizing:
 
 
 def mesh_plan_faults(plan: MeshPlan, world: int) -> Iterator[str]:
-    """Yield why no node 0 would order this: a plan that came over the network is checked before anything is done."""
+    """Yield why no node 0 would order this: a plan from the network is checked before anything is done."""
     mesh = plan.mesh
     names = [dimension.name for dimension in (*mesh.dimensions, *mesh.overlaid)]
     sizes = [dimension.size for dimension in (*mesh.dimensions, *mesh.overlaid)]

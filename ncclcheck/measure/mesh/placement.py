@@ -69,8 +69,8 @@ def _better(mesh: Mesh, placements: Sequence[DimensionPlacement], nodes: Sequenc
     ]
     inner = list(dict.fromkeys(inner))
     best, best_spans = "", now
-    for kept in range(len(inner), 0, -1):
-        near = inner[:kept]
+    for kept_inner in range(len(inner), 0, -1):
+        near = inner[:kept_inner]
         order = [name for name in names_of(mesh) if name not in near] + near[::-1]
         by_name = {dimension.name: dimension for dimension in mesh.dimensions}
         candidate = replace(mesh, dimensions=tuple(by_name[name] for name in order))

@@ -31,15 +31,15 @@ def slow_groups(times: Sequence[GroupTime], *, on_gpus: bool) -> GroupComparison
     for time in times:
         together.setdefault(time.group if on_gpus else time.hosts, []).append(time)
     found, judged = [], 0
-    for key, own in together.items():
-        slowest = max(own, key=lambda time: time.time_us)
+    for key, times_together in together.items():
+        slowest = max(times_together, key=lambda time: time.time_us)
         alike = [fmean(time.time_us for time in theirs) for theirs_key, theirs in together.items()
                  if theirs_key != key and theirs[0].nodes == slowest.nodes]  # fmt: skip
         if not alike or (slowest.nodes == 1 and not on_gpus):
             continue
-        judged += len(own)
-        usual_us, mean_us = max(median(alike), _LEAST_TIME_US), fmean(time.time_us for time in own)
-        least_us = fmean(time.time_us if time.low_us is None else time.low_us for time in own)
+        judged += len(times_together)
+        usual_us, mean_us = max(median(alike), _LEAST_TIME_US), fmean(time.time_us for time in times_together)
+        least_us = fmean(time.time_us if time.low_us is None else time.low_us for time in times_together)
         if least_us > (1 + EFFECT) * usual_us and mean_us - usual_us > _LEAST_US:
             found.append(SlowGroup(slowest, usual_us, len(alike)))
     return GroupComparison(tuple(sorted(found, key=lambda slow: -slow.time.time_us)), judged)

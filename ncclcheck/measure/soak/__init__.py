@@ -1,1 +1,1 @@
-"""What a series of blocks tells: drops and their ends, whom they come from, tails, flaps and trends."""
+"""The events of a series of blocks: drops and their ends, their sources, tails, flaps and trends."""

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakBlock, SoakCount, SoakGpus
 
-STOLEN = 0.05  # of the CPU time of a block, from which on it is told
+STOLEN = 0.05  # of the CPU time of a block, from which on it is reported
 WITHOUT_CORE = "blocks with a fifth of the time spent waiting for a core"
 WAITED = 0.2  # of a block: threads of one rank wait for each other, too
 UNREAD = 0.1  # of the blocks: so often a carrier may have been unreadable, since it is counted on
@@ -108,7 +108,7 @@ class CounterBook:
         return total
 
     def of_heat(self) -> tuple[str, ...]:
-        """Return what tells of clocks and heat in the whole series, what was seen most often first."""
+        """Return the signs of lower clocks and heat in the whole series, the most frequent first."""
         found = [
             (self._grown[key], key)
             for key in self._at_s

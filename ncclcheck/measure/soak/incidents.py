@@ -1,4 +1,4 @@
-"""Single incidents beside the drops: tails with the rank that came late, links that flap, wrong data, lost ranks."""
+"""Single incidents beside the drops: tails with the late rank, links that flap, wrong data, lost ranks."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ncclcheck.measure.soak.plan import soak_faults
+from ncclcheck.measure.soak.soak_limits import soak_faults
 from ncclcheck.model.benchmarks.soak import NodeCounts, SoakEnd, SoakLine, SoakStart
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError

@@ -19,7 +19,7 @@ _LEAST_RUNNING = 0.05  # of the time, by which a rate is divided
 _FEWEST = 2  # pairs of a node that tell it from its partners
 
 
-class Whom(Struct, frozen=True):
+class DropSource(Struct, frozen=True):
     """Where a drop comes from: nodes and their direction, or both ends of one path; `part`: lost by the slowest.
 
     A path that is slow one way has no direction, from the first host to the second.
@@ -42,11 +42,11 @@ class PairHistory:
         """Remember these rates as usual ones."""
         for pair in pairs:
             if pair.gbit_s > 0:
-                self._rates.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
-                self._waited.setdefault(_way(pair), deque(maxlen=KEPT)).append(pair.waited)
+                self._rates.setdefault(_host_pair(pair), deque(maxlen=KEPT)).append(pair.gbit_s)
+                self._waited.setdefault(_host_pair(pair), deque(maxlen=KEPT)).append(pair.waited)
 
     def parts(self, pairs: Sequence[SoakPair]) -> dict[tuple[str, str], float]:
-        """Return which part of its usual rate each pair reaches; one that was never measured before tells nothing.
+        """Return which part of its usual rate each pair reaches; one without an earlier measurement is left out.
 
         An end that waited for a core, longer than usual, may have lost all that time by it: a pair counts as fast as
         it would have been without, so that what other programs do on the cores is not said of the network.
@@ -54,18 +54,18 @@ class PairHistory:
         usual: dict[tuple[str, str], float] = {}
         found: dict[tuple[str, str], list[float]] = {}
         for pair in pairs:
-            way = _way(pair)
-            if way not in self._rates:
+            direction = _host_pair(pair)
+            if direction not in self._rates:
                 continue
-            if way not in usual:
-                usual[way] = median_high(self._rates[way])
-            running = (1 - pair.waited) / max(_LEAST_RUNNING, 1 - median(self._waited[way]))
+            if direction not in usual:
+                usual[direction] = median_high(self._rates[direction])
+            running = (1 - pair.waited) / max(_LEAST_RUNNING, 1 - median(self._waited[direction]))
             running = min(1.0, max(_LEAST_RUNNING, running))
-            found.setdefault(way, []).append(pair.gbit_s / usual[way] / running)
-        return {way: median(parts) for way, parts in found.items()}
+            found.setdefault(direction, []).append(pair.gbit_s / usual[direction] / running)
+        return {direction: median(parts) for direction, parts in found.items()}
 
 
-def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
+def drop_source(parts: dict[tuple[str, str], float], drop: float) -> DropSource | None:
     """Return where a drop of that part of the speed comes from; None where the pairs do not tell.
 
     A node is named in a direction if most of its pairs in it are slow, with two partners or more, and others that are
@@ -73,18 +73,21 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
     single slow path is named by its ends. Where all pairs are slow alike, nobody is named.
     """
     limit = 1 - max(_LEAST_LOSS, _SHARE * drop)
-    slow = {way for way, part in parts.items() if part <= limit}
+    slow = {one_direction for one_direction, part in parts.items() if part <= limit}
     if not slow or len(slow) == len(parts) > _FEWEST:
         return None
-    if len({frozenset(way) for way in slow}) == 1:
-        way = min(slow, key=lambda pair: parts[pair])
-        return Whom(way, "both" if len(slow) > 1 else None, 1 - parts[way], is_path=True)
+    if len({frozenset(one_direction) for one_direction in slow}) == 1:
+        one_direction = min(slow, key=lambda pair: parts[pair])
+        return DropSource(
+            one_direction, "both" if len(slow) > 1 else None, 1 - parts[one_direction], is_path=True
+        )
     bad = [_bad_ends(parts, slow, end) for end in (0, 1)]
     named = [_slowest(ends) for ends in bad]
     explained = [
         sum(
-            way[end] in named[end] or (way[1 - end] in named[end] and way[1 - end] in bad[1 - end])
-            for way in slow
+            one_direction[end] in named[end]
+            or (one_direction[1 - end] in named[end] and one_direction[1 - end] in bad[1 - end])
+            for one_direction in slow
         )
         for end in (0, 1)
     ]
@@ -94,18 +97,19 @@ def whom(parts: dict[tuple[str, str], float], drop: float) -> Whom | None:
     hosts = named[end]
     both = all(host in bad[1 - end] for host in hosts)
     direction: Direction = "both" if both else "receive" if end else "send"
-    return Whom(tuple(sorted(hosts)), direction, 1 - min(bad[end][host] for host in hosts))
+    return DropSource(tuple(sorted(hosts)), direction, 1 - min(bad[end][host] for host in hosts))
 
 
 def _bad_ends(parts: dict[tuple[str, str], float], slow: set[tuple[str, str]], end: int) -> dict[str, float]:
     """Return the nodes most of whose pairs are slow with them at that end, and which part they reach."""
-    ways_of: dict[str, list[tuple[str, str]]] = {}
-    for way in parts:
-        ways_of.setdefault(way[end], []).append(way)
+    directions_of: dict[str, list[tuple[str, str]]] = {}
+    for direction in parts:
+        directions_of.setdefault(direction[end], []).append(direction)
     return {
-        host: median(parts[way] for way in ways)
-        for host, ways in ways_of.items()
-        if len(ways) >= _FEWEST and sum(way in slow for way in ways) >= _MOST * len(ways)
+        host: median(parts[direction] for direction in directions)
+        for host, directions in directions_of.items()
+        if len(directions) >= _FEWEST
+        and sum(direction in slow for direction in directions) >= _MOST * len(directions)
     }
 
 
@@ -115,5 +119,5 @@ def _slowest(ends: dict[str, float]) -> list[str]:
     return [host for host, part in ends.items() if 1 - part >= _AS_SLOW * lost]
 
 
-def _way(pair: SoakPair) -> tuple[str, str]:
+def _host_pair(pair: SoakPair) -> tuple[str, str]:
     return pair.from_host, pair.to_host

@@ -1,4 +1,4 @@
-"""Which rank made an iteration take far longer than the others: it came late, or it did not run."""
+"""Which rank made an iteration take far longer than the others: it entered late, or it did not run."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _late(columns: Sequence[Sequence[float]], place: int) -> SoakTail | None:
 def _without_core(time_us: float, idle: Sequence[RankIdle]) -> SoakTail | None:
     """Return that ranks waited for a core, and which one where it alone did; None where none waited for long.
 
-    It did alone where all others hardly waited, as on cores of their own: on cores that are shared it is chance whom
-    the kernel lets wait longest.
+    Only one did if all others hardly waited, as on cores of their own: on shared cores it is chance which rank the
+    kernel lets wait longest.
     """
     waited_us = [rank.waited_us for rank in idle]
     longest_us, *others_us = sorted(waited_us, reverse=True)

@@ -11,19 +11,19 @@ UNTOLD = "NCCL's log does not say whether the algorithm changed"
 
 
 def is_unchanged(
-    arm: Mapping[str, str], as_is: Sequence[CallChoice], own: Sequence[CallChoice], points: Sequence[Point]
+    arm: Mapping[str, str], as_is: Sequence[CallChoice], chosen: Sequence[CallChoice], points: Sequence[Point]
 ) -> bool:
     """Return whether NCCL ran these points, at which the arm was faster, as it does without the arm."""
     if not _chooses(arm) or not points:
         return False
-    return all(_of(as_is, point) == _of(own, point) != frozenset() for point in points)
+    return all(_of(as_is, point) == _of(chosen, point) != frozenset() for point in points)
 
 
-def is_untold(
-    arm: Mapping[str, str], as_is: Sequence[CallChoice], own: Sequence[CallChoice], points: Sequence[Point]
+def is_unknown(
+    arm: Mapping[str, str], as_is: Sequence[CallChoice], chosen: Sequence[CallChoice], points: Sequence[Point]
 ) -> bool:
     """Return whether the log leaves it open at one of these points."""
-    return _chooses(arm) and any(not _of(as_is, point) or not _of(own, point) for point in points)
+    return _chooses(arm) and any(not _of(as_is, point) or not _of(chosen, point) for point in points)
 
 
 def _chooses(arm: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from ncclcheck.measure.trials.choices import UNTOLD, is_unchanged, is_untold
+from ncclcheck.measure.trials.choices import UNTOLD, is_unchanged, is_unknown
 from ncclcheck.measure.trials.race import (
     CONFIRMING_ERROR,
     Rounds,
@@ -37,7 +37,7 @@ _EACH = "95 % for each size by itself"  # to leave the race; the effects per siz
 _UNCHANGED = "NCCL's log has the same algorithm and protocol as without it: the gain is not its own"
 
 
-class Told(Struct, frozen=True):
+class ArmRecord(Struct, frozen=True):
     """What was seen of an environment beside its figures: what it used, why it failed, and the times of its rounds."""
 
     uses: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ def trials_of(
     plan: BenchPlan,
     request: TryRequest,
     standings: Standings,
-    told: Mapping[int, Told],
+    results: Mapping[int, ArmRecord],
     confirmations: Mapping[int, Rounds],
 ) -> tuple[Trial, ...]:
     """Return as-is, its twin, and the arms in the order in which they were given.
@@ -60,8 +60,8 @@ def trials_of(
     `confirmations`: the figures of each winner when it was measured again.
     """
     found = [
-        _reference(told[AS_IS], "as-is", ()),
-        _reference(told[TWIN], "twin", effects_of(plan, standings, TWIN)),
+        _reference(results[AS_IS], "as-is", ()),
+        _reference(results[TWIN], "twin", effects_of(plan, standings, TWIN)),
     ]
     for arm, settings in enumerate(request.arms):
         effects = effects_of(plan, standings, arm)
@@ -69,12 +69,12 @@ def trials_of(
         if again := confirmations.get(arm, ()):
             shifts = point_shifts(again, standings.rules.points, CONFIRMING_ERROR)
             confirmed = _sizes(plan, shifts, again, standings.rules)
-        outcome, reason = _outcome(standings, arm, told[arm], effects, confirmations)
-        own = told[arm]
-        choices, points = (told[AS_IS].choices, own.choices), better_points(effects)
+        outcome, reason = _outcome(standings, arm, results[arm], effects, confirmations)
+        result = results[arm]
+        choices, points = (results[AS_IS].choices, result.choices), better_points(effects)
         if is_unchanged(settings, *choices, points) and standings.standing[arm] == "candidate":
-            outcome, reason = "unchanged", f"faster at {_at(effects, 'better')}, but {_UNCHANGED}"
-        elif outcome == "advised" and is_untold(settings, *choices, points):
+            outcome, reason = "unchanged", f"faster at {_points_text(effects, 'better')}, but {_UNCHANGED}"
+        elif outcome == "advised" and is_unknown(settings, *choices, points):
             reason = f"{reason}; {UNTOLD}"
         found.append(
             Trial(
@@ -82,11 +82,11 @@ def trials_of(
                 per_size=effects,
                 outcome=outcome,
                 reason=reason,
-                uses=own.uses,
-                choices=own.choices,
+                uses=result.uses,
+                choices=result.choices,
                 confirmed=confirmed,
-                hosts=own.hosts,
-                rounds=own.rounds,
+                hosts=result.hosts,
+                rounds=result.rounds,
             )
         )
     return tuple(found)
@@ -97,15 +97,15 @@ def better_points(effects: Sequence[SizeEffect]) -> list[Point]:
     return [(effect.op, effect.size_bytes) for effect in effects if effect.effect == "better"]
 
 
-def _reference(told: Told, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
+def _reference(result: ArmRecord, role: str, effects: tuple[SizeEffect, ...]) -> Trial:
     return Trial(
         {},
         effects,
         "as-is" if role == "as-is" else "twin",
         "reference",
-        uses=told.uses,
-        choices=told.choices,
-        rounds=told.rounds,
+        uses=result.uses,
+        choices=result.choices,
+        rounds=result.rounds,
     )
 
 
@@ -137,12 +137,12 @@ def _median(values: list[float]) -> float | None:
 def _outcome(
     standings: Standings,
     arm: int,
-    told: Told,
+    result: ArmRecord,
     effects: Sequence[SizeEffect],
     confirmations: Mapping[int, Rounds],
 ) -> tuple[Outcome, str]:
-    if told.failure:
-        return "wrong data" if told.wrong else "failed", told.failure
+    if result.failure:
+        return "wrong data" if result.wrong else "failed", result.failure
     how = standings.standing[arm]
     if standings.twin_differs:
         return "undecided", "as-is and as-is again differ"
@@ -153,7 +153,7 @@ def _outcome(
     if how == "beaten":
         return _of_beaten(standings, effects, confirmations)
     if how == "slower":
-        return "slower", f"slower at {_at(effects, 'worse') or _lowest(effects)} ({_EACH})"
+        return "slower", f"slower at {_points_text(effects, 'worse') or _lowest(effects)} ({_EACH})"
     if how == "no gain":
         return "no gain", f"it gains less than {standings.rules.gain:.0%} at every size ({_EACH})"
     return "undecided", f"{standings.rounds} rounds do not decide it"
@@ -162,7 +162,7 @@ def _outcome(
 def _of_candidate(
     standings: Standings, arm: int, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
 ) -> tuple[Outcome, str]:
-    faster, again = f"faster at {_at(effects, 'better')}", confirmations.get(arm, ())
+    faster, again = f"faster at {_points_text(effects, 'better')}", confirmations.get(arm, ())
     if _is_advised(standings, arm, confirmations):
         return "advised", f"{faster}, and again in {len(again)} rounds"
     if len(again) >= confirming_looks(len(standings.figures[arm]))[-1]:
@@ -175,7 +175,7 @@ def _of_candidate(
 def _of_beaten(
     standings: Standings, effects: Sequence[SizeEffect], confirmations: Mapping[int, Rounds]
 ) -> tuple[Outcome, str]:
-    faster = _at(effects, "better")
+    faster = _points_text(effects, "better")
     if not _has_winner(standings, confirmations):
         return "undecided", "slower at every size than another setting, which was not confirmed"
     if faster:
@@ -198,11 +198,11 @@ def _is_advised(standings: Standings, arm: int, confirmations: Mapping[int, Roun
 
 
 def _trade(effects: Sequence[SizeEffect]) -> str:
-    return f"faster at {_at(effects, 'better') or 'one size'}, but slower at {_lowest(effects)}"
+    return f"faster at {_points_text(effects, 'better') or 'one size'}, but slower at {_lowest(effects)}"
 
 
-def _at(effects: Sequence[SizeEffect], wanted: str) -> str:
-    return ", ".join(_words(effect) for effect in effects if effect.effect == wanted)
+def _points_text(effects: Sequence[SizeEffect], kind: str) -> str:
+    return ", ".join(_words(effect) for effect in effects if effect.effect == kind)
 
 
 def _lowest(effects: Sequence[SizeEffect]) -> str:

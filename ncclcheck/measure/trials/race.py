@@ -115,7 +115,10 @@ def is_beaten(rounds: Rounds, best: Rounds, points: int) -> bool:
     pairs = zip(
         point_shifts(rounds, points, _LEAVING_ERROR), point_shifts(best, points, _LEAVING_ERROR), strict=True
     )
-    return all(own is not None and winner is not None and own.high < winner.low for own, winner in pairs)
+    return all(
+        interval is not None and winner is not None and interval.high < winner.low
+        for interval, winner in pairs
+    )
 
 
 def confirming_looks(rounds: int) -> tuple[int, int]:

@@ -52,10 +52,10 @@ def least_rounds(error: float) -> int:
 @lru_cache(maxsize=512)
 def _cut(count: int, tail: float) -> int:
     """Return how many sums of ranks have together at most `tail` of the probability."""
-    ways = [1]
+    sums = [1]
     for rank in range(1, count + 1):
-        longer = [*ways, *[0] * rank]
-        for total, number in enumerate(ways):
+        longer = [*sums, *[0] * rank]
+        for total, number in enumerate(sums):
             longer[total + rank] += number
-        ways = longer
-    return sum(number <= tail * 2**count for number in accumulate(ways))
+        sums = longer
+    return sum(number <= tail * 2**count for number in accumulate(sums))

@@ -45,7 +45,7 @@ class Standings:
                 self.standing[arm] = "beaten"
 
     def leave(self, arm: int) -> None:
-        """Take an arm that failed, or was not confirmed, out of the race; whom it had beaten race again."""
+        """Take an arm that failed, or was not confirmed, out of the race; the arms that it had beaten race again."""
         was_best = arm == self.best
         self.out.add(arm)
         for beaten in [arm for arm, how in self.standing.items() if how == "beaten"] if was_best else ():

@@ -36,7 +36,7 @@ def blocked_links(host: str, before: Sequence[Connection], after: Sequence[Conne
 
 
 def named(links: Sequence[BlockedLink], host_of: Mapping[str, str]) -> tuple[BlockedLink, ...]:
-    """Return the links with their peers' host names, where a node told its addresses."""
+    """Return the links with their peers' host names, where a node reported its addresses."""
     return tuple(
         BlockedLink(
             link.host,
@@ -53,7 +53,7 @@ def named(links: Sequence[BlockedLink], host_of: Mapping[str, str]) -> tuple[Blo
 def directions(links: Sequence[BlockedLink], seen: Collection[str] = ()) -> list[str]:
     """Return one sentence for each two hosts with bytes that are not acknowledged, those with a direction first.
 
-    `seen`: the hosts whose connections were looked at; what they do not hear tells, too.
+    `seen`: the hosts whose connections were looked at; lost packets on their side count, too.
     """
     heard = {(link.host, link.peer) for link in links if link.heard and link.host != link.peer}
     grouped: dict[tuple[str, str], int] = {}
@@ -62,16 +62,18 @@ def directions(links: Sequence[BlockedLink], seen: Collection[str] = ()) -> list
             pair = link.host, link.peer
             grouped[pair] = grouped.get(pair, 0) + link.unacknowledged
     unknown = {(link.host, link.peer) for link in links if link.heard is None}
-    told: list[tuple[int, str]] = []
+    texts: list[tuple[int, str]] = []
     for (host, peer), count in grouped.items():
         rank, lost = _lost(host, peer, heard, seen) if (host, peer) not in unknown else (2, _BETWEEN)
-        told.append((rank, f"{count} bytes from {host} to {peer} are not acknowledged: {lost}"))
-    more = [f"{len(told) - _MOST_TOLD} further pairs of nodes are like it"] if len(told) > _MOST_TOLD else []
-    return [text for _, text in sorted(told)[:_MOST_TOLD]] + more
+        texts.append((rank, f"{count} bytes from {host} to {peer} are not acknowledged: {lost}"))
+    more = (
+        [f"{len(texts) - _MOST_TOLD} further pairs of nodes are like it"] if len(texts) > _MOST_TOLD else []
+    )
+    return [text for _, text in sorted(texts)[:_MOST_TOLD]] + more
 
 
 def _lost(host: str, peer: str, heard: Collection[tuple[str, str]], seen: Collection[str]) -> tuple[int, str]:
-    """Return which packets get lost: what arrives at either end tells the direction."""
+    """Return which packets get lost: what arrives at either end shows the direction."""
     toward = f"packets from {host} to {peer} get lost"
     if (host, peer) in heard:
         return 0, f"{toward}, those from {peer} to {host} arrive"

@@ -95,13 +95,13 @@ def after_news(before: Watch, news: Watch) -> Watch:
 
 
 def shortened(watch: Watch) -> Watch:
-    """Return the decision as other nodes are told it: without stacks, long lists cut, and how much is left out."""
+    """Return the decision as other nodes get it: without stacks, long lists cut, and how much is left out."""
     cut = {name: getattr(watch, name)[:_MOST_SENT] for name in ("culprits", "blocked", "remarks")}
     cut |= {name: getattr(watch, name)[:_MOST_NAMES_SENT] for name in ("victims", "hosts", "silent")}
     left = [
-        f"{len(getattr(watch, name)) - len(kept)} more {name} are told by node 0's watcher"
-        for name, kept in cut.items()
-        if len(kept) < len(getattr(watch, name))
+        f"{len(getattr(watch, name)) - len(entries)} more {name} are told by node 0's watcher"
+        for name, entries in cut.items()
+        if len(entries) < len(getattr(watch, name))
     ]
     return replace(watch, **cut | {"groups": (), "remarks": (*cut["remarks"], *left)})
 
@@ -141,7 +141,7 @@ def _watch(
     remarks: tuple[str, ...] = (),
 ) -> Watch:
     calls = Counter(rank.call for _, rank in inside)
-    told = tuple(dict.fromkeys(remark for node in job.nodes for remark in node.remarks))
+    node_remarks = tuple(dict.fromkeys(remark for node in job.nodes for remark in node.remarks))
     return Watch(
         decision,
         round(max((node.still_s for node in job.nodes), default=0.0), 1),
@@ -149,7 +149,7 @@ def _watch(
         tuple(sorted(rank.rank for _, rank in inside if rank.rank is not None)),
         groups=_groups(job),
         waits_in=CALLS_JOINED.join(call for call, _ in calls.most_common(1 if culprits else _MOST_CALLS)),
-        remarks=(*told[:_MOST_REMARKS], *remarks),
+        remarks=(*node_remarks[:_MOST_REMARKS], *remarks),
         hosts=tuple(dict.fromkeys(node.host for node in job.nodes)),
         silent=job.silent,
         blocked=tuple(link for node in job.nodes for link in node.blocked),

@@ -1,6 +1,6 @@
 """Do the GPUs of a job compute? Pure.
 
-That a kernel runs tells nothing: one of NCCL that waits for another rank runs, too, and NVML then calls the GPU 100 %
+That a kernel runs proves nothing: one of NCCL that waits for another rank runs, too, and NVML then calls the GPU 100 %
 busy. It hardly uses the GPU's memory and takes little power (github.com/NVIDIA/nccl/issues/968: 100 % and 70 W).
 """
 
@@ -14,13 +14,13 @@ _LEAST_MEMORY_PERCENT = 20
 _LEAST_OF_POWER = 0.5  # of the limit
 
 
-def gpus_compute(loads: Sequence[GpuLoad], own: Collection[int], visible: Collection[int]) -> bool:
+def gpus_compute(loads: Sequence[GpuLoad], job_pids: Collection[int], visible: Collection[int]) -> bool:
     """Return whether a GPU of the job computes.
 
-    `own`: the processes of the job; `visible`: those of all that NVML listed which are seen here. In a container with
-    processes of its own NVML tells numbers of the host, or none: then the GPUs that are seen there are the job's.
+    `job_pids`: the processes of the job. `visible`: the processes listed by NVML that this namespace can see. In a
+    container with its own PID namespace NVML returns PIDs of the host, or none: then all GPUs there are the job's.
     """
-    known = [load for load in loads if set(load.pids or ()) & set(own)]
+    known = [load for load in loads if set(load.pids or ()) & set(job_pids)]
     job = known or [load for load in loads if not set(load.pids or ()) & set(visible)]
     return any(_works(load) for load in job)
 

@@ -8,7 +8,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from ncclcheck.measure.watching.progress import is_still
+from ncclcheck.measure.watching.job_progress import is_still
 from ncclcheck.measure.watching.stacks import is_in_collective, own_frame, waiting_call
 from ncclcheck.model.job.together import MOST_LINKS, MOST_STACKS, NodeStudy, RankStudy
 from ncclcheck.model.job.watched import BlockedLink, Frame, Look, RankLook, WatchedRank

@@ -50,7 +50,7 @@ class MatrixNode(Struct, frozen=True, forbid_unknown_fields=True):
 class MatrixPath(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
-    """A path that was slow whenever it was measured, as a part of `usual_gbit_s`; null: nothing came through."""
+    """A path that was slow whenever it was measured, as a part of `usual_gbit_s`; null: nothing got through."""
 
     from_host: str
     to_host: str

@@ -1,4 +1,4 @@
-"""A benchmark of the job's parallel groups: what is measured in them, and what came of it."""
+"""A benchmark of the job's parallel groups: what is measured in them, and the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A soak: what is measured for hours, what each block of it found, and what the whole series tells."""
+"""A soak: what is measured for hours, what each block of it found, and the events of the whole series."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class NodeCounts(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     Names: "eth0 rx_errors", "eth0 carrier_changes", "tcp resent", "tcp sent", "throttled". `steal`: the part of its
     CPU time that the host of a virtual machine took. `waited`: for which part of the block its first rank waited for a
     core. `clock_mhz`: of its slowest GPU; 0: it has none. `carriers`: of so
-    many interfaces the changes of the carrier were read. `temperature_c`: of its hottest GPU; 0: not told.
+    many interfaces the changes of the carrier were read. `temperature_c`: of its hottest GPU; 0: not known.
     """
 
     host: str
@@ -221,7 +221,7 @@ class SoakGap(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Soak(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a series tells. `seconds`: from its first block to the end of its last, gaps included.
+    """The result of a series. `seconds`: from its first block to the end of its last, gaps included.
 
     `is_finished`: the time that was asked for has passed. `unreadable`: damaged lines of the file that were skipped.
     `carriers_unread`: hosts whose carriers were not read in more than a tenth of the blocks.

@@ -1,4 +1,4 @@
-"""Settings that are tried against the environment as it is (`bench --try`): what was asked, and what came of it."""
+"""Settings that are tried against the environment as it is (`bench --try`): the request, and the results."""
 
 from __future__ import annotations
 

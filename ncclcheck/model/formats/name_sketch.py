@@ -2,7 +2,7 @@
 
 It is an invertible Bloom lookup table (Goodrich, Mitzenmacher 2011) with sums: every name is added as a number to two
 cells; the cells of two tables are subtracted, so that what both have vanishes, and a cell in which one name is left
-tells it. Its size does not depend on how many names there are; dozens of different ones can be told.
+tells it. Its size does not depend on how many names there are; dozens of different names can be recovered.
 """
 
 from __future__ import annotations

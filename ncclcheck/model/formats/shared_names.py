@@ -11,6 +11,6 @@ def shared_names(nodes: Iterable[tuple[str, int]]) -> dict[str, str]:
 
     `nodes`: the name in the report and the node rank of each.
     """
-    own = {host: host.removesuffix(f"#{rank}") for host, rank in nodes if host.endswith(f"#{rank}")}
-    counts = Counter(own.values())
-    return {host: name for host, name in own.items() if counts[name] > 1}
+    base_names = {host: host.removesuffix(f"#{rank}") for host, rank in nodes if host.endswith(f"#{rank}")}
+    counts = Counter(base_names.values())
+    return {host: name for host, name in base_names.items() if counts[name] > 1}

@@ -22,7 +22,7 @@ CheckpointFormat: TypeAlias = Literal[
 class Checkpoint(Struct, frozen=True, forbid_unknown_fields=True):
     """One checkpoint. `missing` and `damaged` (with what is wrong) hold the first ten names, and the counts count all.
 
-    `complete` is Missing where it could not be told. `digest` is a CRC-32 over the names and sizes of its files.
+    `complete` is Missing where it is unknown. `digest` is a CRC-32 over the names and sizes of its files.
     `step` is that of the name, else its epoch. `named_by`: the file beside it by which its framework finds it.
     """
 

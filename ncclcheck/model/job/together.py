@@ -55,7 +55,7 @@ class RankEnd(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Beat(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the watcher of a node says every few seconds. `watcher` tells it from an earlier one of the same node.
+    """What the watcher of a node says every few seconds. `watcher` differs from that of an earlier one on the node.
 
     `moves_bytes`, `wakes`: did the node's ranks, since the beat before? `studying`: reading stacks wakes them.
     `study` answers the order of the number `studied`. `left`: this was its last one. `port`: where node 0 calls it

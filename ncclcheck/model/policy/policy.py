@@ -223,10 +223,10 @@ def _rules(
     document: _PolicyDocument, table: Mapping[str, Any], above: Path, kind: str
 ) -> Iterator[PolicyRule]:
     path = (*above, kind)
-    given = table.get(kind, [])
-    if not isinstance(given, list):
-        raise document.error(path, given, 'expected a list of checks, like ["gpu-count", "NC2"]')
-    for number, entry in enumerate(given):
+    entries = table.get(kind, [])
+    if not isinstance(entries, list):
+        raise document.error(path, entries, 'expected a list of checks, like ["gpu-count", "NC2"]')
+    for number, entry in enumerate(entries):
         place = (*path, number)
         if isinstance(entry, str) and entry:
             yield PolicyRule(_kind(kind), entry, document.source(place))
@@ -262,11 +262,11 @@ def _options(document: _PolicyDocument, table: Mapping[str, Any], path: Path) ->
     """Return what the tables of what is measured say, as it is written: `soak.duration` -> 2h."""
     found: dict[str, str] = {}
     for section, kinds in MEASURING.items():
-        place, given = (*path, section), table.get(section, {})
-        if not isinstance(given, dict):
-            raise document.error(place, given, f"expected a table, like [{_dotted(place)}]")
-        document.keys(given, place, kinds)
-        for option, value in given.items():
+        place, section_table = (*path, section), table.get(section, {})
+        if not isinstance(section_table, dict):
+            raise document.error(place, section_table, f"expected a table, like [{_dotted(place)}]")
+        document.keys(section_table, place, kinds)
+        for option, value in section_table.items():
             found[f"{section}.{option}"] = str(_read(document, (*place, option), value, kinds[option].read))
     return found
 
@@ -296,19 +296,19 @@ def _expectations(document: _PolicyDocument, table: Mapping[str, Any], path: Pat
     profile = str(path[-1]) if path else ""
 
     def expectation(place: Path, value: Any, kind: values.Kind) -> Expectation:
-        wanted = _read(document, place, value, kind.read)
+        expected_value = _read(document, place, value, kind.read)
         key = ".".join(str(part) for part in place[len(path) :])
-        return Expectation(key, wanted, document.source(place), profile)
+        return Expectation(key, expected_value, document.source(place), profile)
 
     for count, kind in COUNTS.items():
         if count in table:
             yield expectation((*path, count), table[count], kind)
     for section, kinds in SECTIONS.items():
-        given = table.get(section, {})
+        section_table = table.get(section, {})
         place = (*path, section)
-        if not isinstance(given, dict):
-            raise document.error(place, given, f"expected a table, like [{_dotted(place)}]")
-        for key, value in given.items():
+        if not isinstance(section_table, dict):
+            raise document.error(place, section_table, f"expected a table, like [{_dotted(place)}]")
+        for key, value in section_table.items():
             if section == "environment":
                 if not values.is_variable(key):
                     raise document.error((*place, key), value, "this can be no name of a variable")

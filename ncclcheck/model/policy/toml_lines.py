@@ -152,9 +152,9 @@ def _elements(value: Any, path: Path, statement: _Statement) -> Iterator[tuple[P
     """
     if not isinstance(value, list):
         return
-    own = statement.elements if len(statement.elements) == len(value) else ()
+    elements = statement.elements if len(statement.elements) == len(value) else ()
     for index, element in enumerate(value):
-        line = own[index] if own else statement.first
+        line = elements[index] if elements else statement.first
         yield (*path, index), line
         if isinstance(element, Mapping):
             yield from ((below, line) for below, _ in _leaves(element, (*path, index)))

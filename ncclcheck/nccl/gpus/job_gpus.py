@@ -59,7 +59,7 @@ def _torch_count(facts: NodeFacts) -> Fact[int]:
 
 
 def _without_nvml(facts: NodeFacts) -> Fact[int]:
-    """Return what torch counts; Missing where the PCI bus has GPUs, nothing hides them, and torch tells of none."""
+    """Return what torch counts; Missing where the PCI bus has GPUs, nothing hides them, and torch reports none."""
     count = _torch_count(facts)
     if not isinstance(count, Missing) and count:
         return count

@@ -1,7 +1,7 @@
 """ConnectX-8 cards whose data reaches the GPUs by a PCI function of its own (data direct), past the CPU.
 
 NCCL src/transport/net_ib.cc (ncclIbInit), 2.27.3 and newer: such a port is called `mlx5_0_dma` and sits where that
-function is. Which function is which card's is not told by /sys (mlx5dv_get_data_direct_sysfs_path asks the driver).
+function is. /sys does not show which function is which card's (mlx5dv_get_data_direct_sysfs_path asks the driver).
 """
 
 from __future__ import annotations

@@ -183,9 +183,9 @@ def _is_inside(raw: bytes, wish: _Wish) -> bool:
     """matchGidAddrPrefix: the last 4 bytes for IPv4, all 16 for IPv6."""
     if wish.range.length <= 0:
         return wish.range.length == 0
-    own = raw[12:] if wish.family == "inet" else raw
+    address = raw[12:] if wish.family == "inet" else raw
     shift = _BITS[wish.family] - wish.range.length
-    return int.from_bytes(own, "big") >> shift == int.from_bytes(wish.range.base, "big") >> shift
+    return int.from_bytes(address, "big") >> shift == int.from_bytes(wish.range.base, "big") >> shift
 
 
 def _family(environment: Mapping[str, str]) -> str:
@@ -218,5 +218,5 @@ def _words(gid: Gid | None, wish: _Wish) -> str:
     kind = gid.type if isinstance(gid.type, str) else "of unreadable type"
     address = ipaddress.IPv6Address(gid.gid) if _raw(gid) is not None else gid.gid
     mapped = getattr(address, "ipv4_mapped", None)
-    wanted = "IPv4" if wish.family == "inet" else "IPv6"
-    return f"{mapped or address} ({kind}), chosen for {wanted} and RoCE v{wish.roce_version}"
+    family = "IPv4" if wish.family == "inet" else "IPv6"
+    return f"{mapped or address} ({kind}), chosen for {family} and RoCE v{wish.roce_version}"

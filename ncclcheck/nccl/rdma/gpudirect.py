@@ -21,7 +21,7 @@ def farthest(environment: Mapping[str, str], version: str) -> str:
     """Return the farthest of NCCL's classes at which it uses GPUDirect RDMA; empty where none is near enough.
 
     NCCL_NET_GDR_LEVEL, whose names count only in capitals; an unknown one is as unset. A GPU with a C2C link (Grace)
-    is not told apart; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
+    is not distinguished; `describe` says where that link would matter. NCCL src/graph/paths.cc (ncclGetLevel,
     ncclTopoCheckGdr).
     """
     text = environment.get("NCCL_NET_GDR_LEVEL", "")
@@ -47,7 +47,7 @@ def describe(
     version: str,
 ) -> str:
     """Whether NET/IB with those ports uses GPUDirect RDMA, through what, for which GPUs; and what is not known."""
-    found = ways(peer_memory, nvidia_open, environment, version)
+    found = gpudirect_methods(peer_memory, nvidia_open, environment, version)
     possible = [words for is_possible, words in found if is_possible]
     unknown = [words for is_possible, words in found if is_possible is None]
     words = [words for _, words in found]
@@ -58,7 +58,7 @@ def describe(
     return f"not possible: {'; '.join(words)}"
 
 
-def ways(
+def gpudirect_methods(
     peer_memory: Fact[tuple[str, ...]],
     nvidia_open: Fact[bool],
     environment: Mapping[str, str],

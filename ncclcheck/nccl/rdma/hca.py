@@ -101,13 +101,13 @@ def selected_ports(
             if isinstance(value, Missing):
                 return Missing(value.missing, f"the {what} of {name_of(port)} was not read")
         found.append(port)
-    kept = found[: most_devices(rules)]
+    selected = found[: most_devices(rules)]
     if (
         rules >= versions.IB_SORTED_BY_PCI_SINCE
         and number(environment.get("NCCL_IB_DEVICE_PCI_ORDER"), 1, version) != 0
     ):
-        kept.sort(key=_pci_order)
-    return tuple(kept)
+        selected.sort(key=_pci_order)
+    return tuple(selected)
 
 
 def is_ruled_out(port: RdmaPort) -> bool:

@@ -110,9 +110,9 @@ def misread_by_torch(variable: Variable, value: str) -> Misreading | None:
 def _strict_switch(value: str) -> Misreading | None:
     if value.upper() in {"1", "T", "TRUE", "0", "F", "FALSE"}:
         return None
-    wanted = value.strip().lower()
+    word = value.strip().lower()
     parsed = strtoll(value)
-    if wanted in _OFF or (parsed.is_number and parsed.value == 0):
+    if word in _OFF or (parsed.is_number and parsed.value == 0):
         return None
     return Misreading("warning", "is none of 1, T, TRUE, 0, F, FALSE, so NCCL takes 0", "1")
 

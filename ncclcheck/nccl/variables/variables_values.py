@@ -103,8 +103,8 @@ def _nearest(value: str, words: tuple[str, ...]) -> str | None:
     }
     levels = {"DEBUG": "INFO", "VERBOSE": "INFO", **dict.fromkeys(("WARNING", "ERROR", "FATAL"), "WARN")}
     levels |= dict.fromkeys(("1", "2", "TRUE", "YES", "ON", "ALL"), "INFO")
-    wanted = meant.get(text) or levels.get(text)
-    return wanted if wanted in words else None
+    candidate = meant.get(text) or levels.get(text)
+    return candidate if candidate in words else None
 
 
 def _debug(variable: Variable, value: str, version: str) -> Misreading | None:
@@ -154,8 +154,8 @@ def _log_words(variable: Variable, value: str, version: str) -> Misreading | Non
 
 
 def _joined(value: str, tokens: list[str], unknown: list[str]) -> str:
-    kept = [entry.strip() for entry in tokens if entry not in unknown or entry.strip() != entry]
-    return ("^" if value.startswith("^") else "") + ",".join(entry for entry in kept if entry)
+    known_entries = [entry.strip() for entry in tokens if entry not in unknown or entry.strip() != entry]
+    return ("^" if value.startswith("^") else "") + ",".join(entry for entry in known_entries if entry)
 
 
 def _algorithms(variable: Variable, value: str, version: str) -> Misreading | None:
@@ -287,10 +287,10 @@ def _address_range(value: str, family: str) -> Misreading | None:
             "warning", "is not a range in the form 10.0.0.0/16, so NCCL ignores it and takes any GID"
         )
     if isinstance(parsed, ipaddress.IPv6Address) != wants_ipv6:
-        wanted = "AF_INET" if wants_ipv6 else "AF_INET6"
+        fitting_family = "AF_INET" if wants_ipv6 else "AF_INET6"
         return Misreading(
             "warning",
-            f"is not of NCCL_IB_ADDR_FAMILY ({family or 'AF_INET'}), so NCCL ignores it; set {wanted}",
+            f"is not of NCCL_IB_ADDR_FAMILY ({family or 'AF_INET'}), so NCCL ignores it; set {fitting_family}",
         )
     return None
 

@@ -29,12 +29,12 @@ from ncclcheck.model.report import (
 )
 from ncclcheck.model.snapshot import Node, Snapshot
 from ncclcheck.report.build import this_tool
-from ncclcheck.report.exit_code import verdict
 from ncclcheck.report.text.fold import fold_hosts
+from ncclcheck.report.verdict import verdict
 
 NOT_ONE_JOB = Missing("absent", "the nodes were checked one by one")
 COMMAND = "merge"
-# What needs nodes that met: who reaches whom, how fast, and what changed during a run.
+# Checks that need nodes of one run: which nodes reach each other, how fast, and what changed during a run.
 _TOGETHER = frozenset(
     {
         "address-duplicate", "peer-filtered", "peer-refused", "peer-no-route", "peer-one-way", "mtu-blackhole",
@@ -64,32 +64,33 @@ class Unread(Struct, frozen=True):
 
 def merged(reports: Sequence[Report], unread: Sequence[Unread] = ()) -> Report:
     """Return the report of the fleet. Of two reports about the same node the newer one counts."""
-    kept = list(_newest(reports))
-    nodes = _nodes(kept)
+    newest = list(_newest(reports))
+    nodes = _nodes(newest)
     together = _compared(nodes)
     runs = [
-        _merged_run(runs_of, together.get(code), kept) for code, runs_of in _by_check(kept, together).items()
+        _merged_run(runs_of, together.get(code), newest)
+        for code, runs_of in _by_check(newest, together).items()
     ]
-    gates = {report.verdict.fail_on for report in kept}
+    gates = {report.verdict.fail_on for report in newest}
     fail_on: FailOn = next((gate for gate in _GATES if gate in gates), "error")
     silent = [node.host for node in nodes if node.status == "silent"]
-    answer = verdict(runs, silent=silent, not_done=tuple(_not_done(kept, unread)), fail_on=fail_on)
-    times = sorted(report.created for report in kept)
+    answer = verdict(runs, silent=silent, not_done=tuple(_not_done(newest, unread)), fail_on=fail_on)
+    times = sorted(report.created for report in newest)
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=this_tool(),
         command=COMMAND,
         created=times[-1] if times else "unknown",
-        elapsed_s=max((report.elapsed_s for report in kept), default=0.0),
+        elapsed_s=max((report.elapsed_s for report in newest), default=0.0),
         verdict=replace(answer, fail_on=fail_on),
         nodes=nodes,
         checks=tuple(CheckEntry(run.code, run.slug, run.title, run.outcome, run.reason, 0.0) for run in runs),
         findings=tuple(sorted((finding for run in runs for finding in run.findings), key=_rank)),
-        probes=tuple(probe for report in kept for probe in report.probes),
-        nccl=tuple(entry for report in kept for entry in report.nccl),
+        probes=tuple(probe for report in newest for probe in report.probes),
+        nccl=tuple(entry for report in newest for entry in report.nccl),
         advice=Advice(),
         coverage=NOT_ONE_JOB,
-        fleet=Fleet(len(kept), times[0] if times else "", times[-1] if times else "", _table(kept, runs)),
+        fleet=Fleet(len(newest), times[0] if times else "", times[-1] if times else "", _table(newest, runs)),
     )
 
 
@@ -99,14 +100,14 @@ def _rank(finding: Finding) -> tuple[int, str, tuple[str, ...], str]:
 
 def _newest(reports: Sequence[Report]) -> Iterator[Report]:
     """Yield the reports in the order of their nodes, without those of which every node has a newer one."""
-    told: set[str] = set()
-    kept = []
+    covered_hosts: set[str] = set()
+    newest = []
     for report in sorted(reports, key=lambda report: report.created, reverse=True):
         hosts = {node.host for node in report.nodes}
-        if not hosts or not hosts <= told:
-            kept.append(report)
-        told |= hosts
-    yield from sorted(kept, key=lambda report: [node.host for node in report.nodes])
+        if not hosts or not hosts <= covered_hosts:
+            newest.append(report)
+        covered_hosts |= hosts
+    yield from sorted(newest, key=lambda report: [node.host for node in report.nodes])
 
 
 def _nodes(reports: Sequence[Report]) -> tuple[NodeEntry, ...]:
@@ -151,24 +152,29 @@ def _by_check(
 
 
 def _merged_run(
-    told: Sequence[tuple[Report, CheckEntry]], compared: CheckRun | None, reports: Sequence[Report]
+    entries: Sequence[tuple[Report, CheckEntry]], compared: CheckRun | None, reports: Sequence[Report]
 ) -> CheckRun:
     """Return one check of the fleet: what the files say of it, and what comparing the nodes adds."""
-    entry = told[0][1]
+    entry = entries[0][1]
     findings = [finding for report in reports for finding in report.findings if finding.code == entry.code]
-    ignoring = {node.host for report, own in told if own.outcome == "ignored" for node in report.nodes}
+    ignoring = {
+        node.host
+        for report, entry_of_report in entries
+        if entry_of_report.outcome == "ignored"
+        for node in report.nodes
+    }
     added = [
         _as_counted(finding, findings)
         for finding in (compared.findings if compared is not None else ())
         if not finding.hosts or not set(finding.hosts) <= ignoring
     ]
     findings = [finding for finding in findings if not any(_covers(wide, finding) for wide in added)] + added
-    outcomes = {own.outcome for _, own in told}
+    outcomes = {entry_of_report.outcome for _, entry_of_report in entries}
     if compared is not None and outcomes == {"not_applicable"}:
         outcomes = {compared.outcome}
         reason = compared.reason
     else:
-        reason = _reasons(told)
+        reason = _reasons(entries)
     outcome: Outcome = next(outcome for outcome in _WORST_FIRST if outcome in outcomes)
     if findings and outcome != "crashed":
         outcome = "found"
@@ -177,30 +183,34 @@ def _merged_run(
     return CheckRun(entry.code, entry.slug, entry.title, outcome, reason, findings=tuple(findings))
 
 
-def _as_counted(finding: Finding, told: Sequence[Finding]) -> Finding:
+def _as_counted(finding: Finding, counted: Sequence[Finding]) -> Finding:
     """Return the finding with the severity that the files give it, where they all have it: it may be demoted there."""
-    own = [own_finding for own_finding in told if set(own_finding.hosts) & set(finding.hosts)]
-    if not own or not set(finding.hosts) <= {host for own_finding in own for host in own_finding.hosts}:
+    counted_here = [own_finding for own_finding in counted if set(own_finding.hosts) & set(finding.hosts)]
+    if not counted_here or not set(finding.hosts) <= {
+        host for own_finding in counted_here for host in own_finding.hosts
+    }:
         return finding
-    return replace(finding, severity=min((own_finding.severity for own_finding in own), key=SEVERITIES.index))
+    return replace(
+        finding, severity=min((own_finding.severity for own_finding in counted_here), key=SEVERITIES.index)
+    )
 
 
 def _covers(wide: Finding, finding: Finding) -> bool:
     """Return whether `wide` says all that `finding` does, of the same hosts and perhaps of more."""
     seen = {(evidence.subject, evidence.observed) for evidence in wide.evidence}
-    own = {(evidence.subject, evidence.observed) for evidence in finding.evidence}
-    return bool(finding.hosts) and set(finding.hosts) <= set(wide.hosts) and own <= seen
+    observations = {(evidence.subject, evidence.observed) for evidence in finding.evidence}
+    return bool(finding.hosts) and set(finding.hosts) <= set(wide.hosts) and observations <= seen
 
 
-def _reasons(told: Iterable[tuple[Report, CheckEntry]]) -> str:
+def _reasons(entries: Iterable[tuple[Report, CheckEntry]]) -> str:
     """Return why the check could not tell, on which nodes: "node01,node02: why; node03: why"."""
     hosts_of: dict[str, list[str]] = {}
-    for report, entry in told:
+    for report, entry in entries:
         if entry.outcome not in ("unknown", "crashed") and not (entry.outcome == "found" and entry.reason):
             continue
         hosts = [node.host for node in report.nodes]
         for part in entry.reason.split("; "):
-            if len(hosts) != 1 or f" of {hosts[0]}: " in part:  # it says itself of whom
+            if len(hosts) != 1 or f" of {hosts[0]}: " in part:  # the part names its host itself
                 hosts_of.setdefault(part, [])
             else:
                 hosts_of.setdefault(part.removeprefix(f"{hosts[0]}: "), []).extend(hosts)

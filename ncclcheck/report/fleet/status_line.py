@@ -25,10 +25,10 @@ _NAGIOS_WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 
 def status_code(report: Report, protocol: Protocol) -> int:
     """Return the exit code that the protocol has for this report; what is neither good nor bad is its unknown."""
-    own = report.verdict.exit_code
-    if own in _FOUND:
+    exit_code = report.verdict.exit_code
+    if exit_code in _FOUND:
         return _NPD_PROBLEM if protocol == "npd" else _CRITICAL
-    if own != _PASS:
+    if exit_code != _PASS:
         return UNKNOWN[protocol]
     warned = any(finding.severity != "info" for finding in report.findings)
     return _WARNING if protocol == "nagios" and warned else _PASS
@@ -56,11 +56,11 @@ def _words(report: Report) -> str:
     """Return what matters most: the worst finding, else why the report is no pass, else what ran."""
     found = sorted(report.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     found = [finding for finding in found if finding.severity != "info"]
-    own = report.verdict.exit_code
-    if found and own in (_PASS, *_FOUND):
+    exit_code = report.verdict.exit_code
+    if found and exit_code in (_PASS, *_FOUND):
         more = f" (+{len(found) - 1})" if len(found) > 1 else ""
         return f"{found[0].slug}{more}: {found[0].summary}"
-    if own != _PASS and report.verdict.reasons:
+    if exit_code != _PASS and report.verdict.reasons:
         return report.verdict.reasons[0]
     passed = sum(entry.outcome == "passed" for entry in report.checks)
     unknown = sum(entry.outcome == "unknown" for entry in report.checks)

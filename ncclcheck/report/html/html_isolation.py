@@ -1,4 +1,4 @@
-"""The chart of the rounds of `isolate`: who met whom, and what both directions reached of the usual rate."""
+"""The chart of the rounds of `isolate`: the pairs, and the share of the usual rate that each direction reached."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def rounds_chart(isolation: PairIsolation | None) -> RoundsChart | None:
         for pair in planned.pairs:
             for host in (pair.a, pair.b):
                 tests.setdefault(host, []).append((column, pair))
-    bad = {host for host, own in tests.items() if any(pair.outcome != "ok" for _, pair in own)}
+    bad = {host for host, host_tests in tests.items() if any(pair.outcome != "ok" for _, pair in host_tests)}
     hosts = sorted(tests, key=lambda host: (host not in named, host not in bad, host))
     hosts = hosts[:MOST_ROWS] if len(hosts) > MOST_ROWS else sorted(hosts)
     usual = isolation.reference_gbit_s or 0.0
@@ -78,8 +78,8 @@ def rounds_chart(isolation: PairIsolation | None) -> RoundsChart | None:
     )
 
 
-def _cells(host: str, own: list[tuple[int, PairRate]], y: int, usual: float) -> Iterator[Cell]:
-    for column, pair in own:
+def _cells(host: str, host_tests: list[tuple[int, PairRate]], y: int, usual: float) -> Iterator[Cell]:
+    for column, pair in host_tests:
         is_first = pair.a == host
         partner = plain(pair.b if is_first else pair.a)
         rates = (pair.a_to_b_gbit_s, pair.b_to_a_gbit_s)

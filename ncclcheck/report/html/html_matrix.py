@@ -88,11 +88,11 @@ def _leaf_map(matrix: FabricMatrix) -> HeatMap | None:
     cells = tuple(
         _cell(
             (source, target),
-            _fill(median(own), matrix.reference_gbit_s),
-            f"{names[source]} to {names[target]}: {_rate(median(own))}, the slowest of {len(own)} paths "
-            f"{_rate(min(own))}",
+            _fill(median(path_rates), matrix.reference_gbit_s),
+            f"{names[source]} to {names[target]}: {_rate(median(path_rates))}, the slowest of {len(path_rates)} paths "
+            f"{_rate(min(path_rates))}",
         )
-        for (source, target), own in sorted(rates.items())
+        for (source, target), path_rates in sorted(rates.items())
     )
     return _map(names, cells)
 

@@ -7,9 +7,9 @@ from ncclcheck.model.formats.choices import HostOrder
 from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
+from ncclcheck.report.namesakes import left_out, list_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
-from ncclcheck.report.told_apart import left_out, list_words
 
 LABEL = "ncclcheck/leaf"
 

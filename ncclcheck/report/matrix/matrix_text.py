@@ -13,7 +13,7 @@ from ncclcheck.report.text.plain import plain
 
 MOST_MAPPED = 64
 _NAME_LENGTH = 20
-_MOST_OPEN = 8  # paths that are told one by one
+_MOST_OPEN = 8  # paths that are listed one by one
 _WHOLE = 0.95  # of the reference and more is drawn as a full cell
 
 
@@ -35,11 +35,11 @@ def matrix_lines(report: Report) -> Iterator[Line]:
         yield line(f"in no leaf: {fold_hosts(matrix.apart)}", indent=2)
     bisection = matrix.oversubscription
     if bisection is not None:
-        way = matrix.slow_way
+        slow_direction = matrix.slow_way
         across = (
             "across"
-            if way is None
-            else f"from {way[0]} to {way[1]} ({bisection.back_gbit_s:.3g} Gbit/s back)"
+            if slow_direction is None
+            else f"from {slow_direction[0]} to {slow_direction[1]} ({bisection.back_gbit_s:.3g} Gbit/s back)"
         )
         yield line(
             f"all nodes at once: {bisection.within_gbit_s:.3g} Gbit/s within, {bisection.across_gbit_s:.3g} Gbit/s "

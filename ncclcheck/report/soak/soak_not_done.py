@@ -1,10 +1,10 @@
-"""Why a soak tells too little for a verdict."""
+"""Why a soak has too little data for a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.measure.soak.plan import LEAST_BLOCKS, too_few
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.report.text.fold import fold_hosts

@@ -1,4 +1,4 @@
-"""Checks that found nothing, for people: what could not be told and why, and with -v what passed or did not apply."""
+"""Checks that found nothing, for people: what is unknown and why, and with -v what passed or did not apply."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
     by_reason: dict[str, list[CheckEntry]] = {}
     told_by_cause = 0
     for entry in report.checks:
-        own = _own_reason(entry.reason) if cause else entry.reason
-        if entry.outcome == "unknown" and cause and not own:
+        own_reason = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "unknown" and cause and not own_reason:
             told_by_cause += 1
         elif entry.outcome == "unknown":
-            by_reason.setdefault(fold_reason(own, hosts, verbose), []).append(entry)
+            by_reason.setdefault(fold_reason(own_reason, hosts, verbose), []).append(entry)
     if told_by_cause:
         could_not = f"  {cause}: {plural(told_by_cause, 'check')} unknown (-v lists them)"
         yield line(Span("unknown", "bold magenta"), could_not)
@@ -61,9 +61,9 @@ def unknown_lines(report: Report, verbose: int) -> Iterator[Line]:
         could_not = f"  {_names(entries, verbose)}: {reason or 'no reason was given'}"
         yield line(Span("unknown", "bold magenta"), could_not)
     for entry in report.checks:
-        own = _own_reason(entry.reason) if cause else entry.reason
-        if entry.outcome == "found" and own:
-            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(own, hosts, verbose)}"
+        own_reason = _own_reason(entry.reason) if cause else entry.reason
+        if entry.outcome == "found" and own_reason:
+            partly = f"  {entry.code} {entry.slug}, in part: {fold_reason(own_reason, hosts, verbose)}"
             yield line(Span("unknown", "bold magenta"), partly)
 
 

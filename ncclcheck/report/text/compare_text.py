@@ -47,8 +47,8 @@ def _page(changes: Changes) -> Iterator[Line]:
 
 
 def _side(side: Side) -> str:
-    told = f"{side.status}, exit code {side.exit_code}, {plural(side.nodes, 'node')}"
-    return f"{side.command} of {side.created}: {told} (ncclcheck {side.version})"
+    outcome = f"{side.status}, exit code {side.exit_code}, {plural(side.nodes, 'node')}"
+    return f"{side.command} of {side.created}: {outcome} (ncclcheck {side.version})"
 
 
 def _findings(changes: Changes) -> Iterator[Line]:
@@ -88,14 +88,14 @@ def _bandwidth(changes: Changes) -> Iterator[Line]:
 
 
 def _point(change: PointChange) -> tuple[str, ...]:
-    told = change.verdict != "not-known" or not change.why
+    is_known = change.verdict != "not-known" or not change.why
     return (
         change.op,
         format_size(change.size_bytes) if change.size_bytes > 0 else str(change.size_bytes),
         format_number(change.before_gb_s),
         format_number(change.after_gb_s),
-        f"{0.0 - change.lost:+.1%}" if told else "",
-        f"{change.noise:.1%}" if told else "",
+        f"{0.0 - change.lost:+.1%}" if is_known else "",
+        f"{change.noise:.1%}" if is_known else "",
         _POINT[change.verdict] + (f": {change.why}" if change.why else ""),
     )
 
@@ -116,17 +116,19 @@ def _values(changes: Changes) -> Iterator[Line]:
         yield line(Span(value.what, "bold"), f"  {value.before} before, now {value.after}{where}")
 
 
-def _untold(changes: Changes) -> str:
-    """Return what cannot be told about the bandwidths: they did not pass."""
-    untold = sum(change.verdict == "not-known" for change in changes.bandwidth)
-    if untold:
-        return f" that can be told; {untold} of {plural(len(changes.bandwidth), 'point')} cannot be compared"
+def _unknown_bandwidths(changes: Changes) -> str:
+    """Return which bandwidths cannot be compared: they did not pass."""
+    unknown = sum(change.verdict == "not-known" for change in changes.bandwidth)
+    if unknown:
+        return f" that can be told; {unknown} of {plural(len(changes.bandwidth), 'point')} cannot be compared"
     return " that can be told; the bandwidths cannot be compared" if changes.bandwidth_note else ""
 
 
 def _verdict(changes: Changes) -> Iterator[Line]:
     if not changes.regressions:
-        yield line(Span("exit 0", "bold green"), f": nothing got worse{_untold(changes)}", wrap=False)
+        yield line(
+            Span("exit 0", "bold green"), f": nothing got worse{_unknown_bandwidths(changes)}", wrap=False
+        )
         return
     first, *more = changes.regressions
     for reason in more:
@@ -186,7 +188,7 @@ def _words(change: FindingChange) -> str:
 def _md_head(changes: Changes) -> Iterator[str]:
     worse = len(changes.regressions)
     yield f"# {'❌' if worse else '✅'} {plural(worse, 'thing') if worse else 'Nothing'} got worse"
-    yield f"{'' if worse else _untold(changes)}\n\n"
+    yield f"{'' if worse else _unknown_bandwidths(changes)}\n\n"
     yield f"- old: {md(_side(changes.old))}\n- new: {md(_side(changes.new))}\n"
     for reason in changes.different_jobs:
         yield f"- different jobs: {md(reason)}\n"

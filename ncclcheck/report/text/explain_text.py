@@ -42,10 +42,10 @@ def _what_was_read(log: LogReport, verbose: int) -> str:
     lines = sum(file.lines for file in log.files)
     size = sum(file.size_bytes for file in log.files)
     named = ", ".join(file.name for file in log.files) if verbose else ""
-    told = f"{plural(len(log.files), 'file')}, {plural(lines, 'line')}"
+    amount = f"{plural(len(log.files), 'file')}, {plural(lines, 'line')}"
     if size:
-        told += f", {size / _MIB:.1f} MiB" if size >= _MIB else f", {max(size / _KIB, 0.1):.1f} KiB"
-    return f"{told}: {named}" if named else told
+        amount += f", {size / _MIB:.1f} MiB" if size >= _MIB else f", {max(size / _KIB, 0.1):.1f} KiB"
+    return f"{amount}: {named}" if named else amount
 
 
 def used_lines(log: LogReport, verbose: int) -> Iterator[Line]:

@@ -9,11 +9,11 @@ from ncclcheck.model.benchmarks.isolation import BadNode, PairIsolation
 from ncclcheck.model.formats.choices import NodeList
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
+from ncclcheck.report.namesakes import Namesake, namesakes
 from ncclcheck.report.node_lists import bad_nodes, node_list, unlisted
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.page import Line, Span, line
 from ncclcheck.report.text.plain import plain
-from ncclcheck.report.told_apart import Namesake, namesakes
 
 _HEADER = ("node", "verdict", "sends", "receives", "usual", "tests", "chance that it is good")
 _COMMANDS: tuple[NodeList, ...] = ("drain-slurm", "cordon")

@@ -23,10 +23,10 @@ def nccl_lines(report: Report, verbose: int) -> Iterator[Line]:
         return
     yield line(Span("NCCL would use", "bold"))
     yield from choice_lines(report.nccl, verbose)
-    told = {entry.host for entry in report.nccl}
+    explained_hosts = {entry.host for entry in report.nccl}
     hosts_of: dict[str, list[str]] = {}
     for node in report.nodes:
-        if node.status == "reported" and node.host not in told:
+        if node.status == "reported" and node.host not in explained_hosts:
             hosts_of.setdefault(_why_unknown(node), []).append(node.host)
     for why, hosts in hosts_of.items():
         yield line(Span("unknown", "bold magenta"), f" on {fold_hosts(hosts)}: {why}", indent=2)
@@ -41,22 +41,22 @@ def choice_lines(entries: tuple[NcclEntry, ...], verbose: int) -> Iterator[Line]
     """One line per equal choice; with -v one per node, with all reasons and what would change the choice."""
     groups: dict[tuple[object, ...], list[NcclEntry]] = {}
     for entry in entries:
-        own = (entry.host, entry.address) if verbose else ()
+        identity = (entry.host, entry.address) if verbose else ()
         key = (
             entry.interface,
             entry.network,
             entry.hcas,
             entry.version,
             entry.source,
-            _must_tell(entry),
-            own,
+            _required_reasons(entry),
+            identity,
         )
         groups.setdefault(key, []).append(entry)
     for group in groups.values():
         yield from _group(group, verbose)
 
 
-def _must_tell(entry: NcclEntry) -> tuple[str, ...]:
+def _required_reasons(entry: NcclEntry) -> tuple[str, ...]:
     """Return the reasons that even a short page gives: why there is no choice."""
     reasons = (entry.reason,) if entry.interface is None else ()
     return (*reasons, entry.network_reason) if entry.network is None and entry.fails else reasons
@@ -72,7 +72,7 @@ def _group(group: list[NcclEntry], verbose: int) -> Iterator[Line]:
     )
     hosts = fold_hosts(entry.host for entry in group)
     yield line(_chosen(first), f"{address}{_network(first)} on {hosts} ({version}{source})", indent=2)
-    for reason in filter(None, (first.reason, first.network_reason) if verbose else _must_tell(first)):
+    for reason in filter(None, (first.reason, first.network_reason) if verbose else _required_reasons(first)):
         yield line(reason, indent=4)
     if verbose:
         yield from _details(first)

@@ -104,10 +104,10 @@ def _texts(key: str, texts: list[str], node: Node) -> Fact[str]:
 
 def _network_of(address: str, node: Node) -> Fact[str]:
     for interface in () if isinstance(node.facts.interfaces, Missing) else node.facts.interfaces:
-        for own in interface.addresses:
-            if own.address == address:
+        for candidate in interface.addresses:
+            if candidate.address == address:
                 plain = address.partition("%")[0]
-                return _quoted(str(ipaddress.ip_network(f"{plain}/{own.prefix_length}", strict=False)))
+                return _quoted(str(ipaddress.ip_network(f"{plain}/{candidate.prefix_length}", strict=False)))
     return Missing("absent", f"not known: the network of {address}")
 
 

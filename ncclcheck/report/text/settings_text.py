@@ -15,13 +15,13 @@ def settings_lines(report: Report) -> Iterator[Line]:
     advice = report.advice
     if advice.env:
         yield line(Span("Settings to use", "bold"))
-    said = ""
+    last_reason = ""
     for setting in advice.env:
         where = f", on {fold_hosts(setting.hosts)} only" if setting.hosts else ""
-        if (reason := f"{comment(setting)}{where}") != said:
+        if (reason := f"{comment(setting)}{where}") != last_reason:
             # Not wrapped: each comment has to stay behind its own #.
             yield line(reason, indent=2, wrap=False)
-            said = reason
+            last_reason = reason
         yield line(Span(export(setting.name, setting.value), "cyan"), indent=2, wrap=False)
     for note in advice.notes:
         yield line(f"note: {note}")

@@ -75,10 +75,10 @@ def _launch(node: NodeEntry) -> Launch | None:
 
 def _nodes(report: Report, launches: list[Launch]) -> str:
     silent = sum(node.status == "silent" for node in report.nodes)
-    said = max((launch.nnodes for launch in launches), default=0)
-    if not silent and len(report.nodes) == 1 and said > 1:
+    claimed_nodes = max((launch.nnodes for launch in launches), default=0)
+    if not silent and len(report.nodes) == 1 and claimed_nodes > 1:
         most = "at most " if any(launch.told != "place" for launch in launches) else ""
-        return f"1 of {most}{said} nodes, seen from {report.nodes[0].host} alone"
+        return f"1 of {most}{claimed_nodes} nodes, seen from {report.nodes[0].host} alone"
     count = plural(len(report.nodes), "node" if report.of == "nodes" else "image")
     return f"{count}, {silent} silent" if silent else count
 
@@ -93,8 +93,8 @@ def _summary(report: Report) -> Iterator[Line]:
     ]
     counts += [f"{outcomes[word]} {word.replace('_', ' ')}" for word in ("crashed", "unknown", "ignored")]
     counts.append(f"{outcomes['not_applicable']} not applicable")
-    told = ", ".join(count for count in counts if not count.startswith("0 "))
-    subject = f"{plural(len(report.checks), 'check')}: {told}" if report.checks else "no checks"
+    counted_outcomes = ", ".join(count for count in counts if not count.startswith("0 "))
+    subject = f"{plural(len(report.checks), 'check')}: {counted_outcomes}" if report.checks else "no checks"
     yield line(f"{subject} · {report.elapsed_s:.1f} s · 'ncclcheck checks SLUG' explains a check")
     if not isinstance(report.coverage, Missing):
         coverage = report.coverage

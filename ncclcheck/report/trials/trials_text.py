@@ -79,7 +79,7 @@ def _of_arm(trial: Trial) -> Iterator[Line]:
     )
     again = [effect for effect in trial.confirmed if effect.ratio is not None]
     if again:
-        told = ", ".join(
+        speedups = ", ".join(
             f"{effect.op} {format_size(effect.size_bytes)} {effect.ratio:.3f}" for effect in again
         )
-        yield line(f"measured again, times as fast: {told}", indent=4)
+        yield line(f"measured again, times as fast: {speedups}", indent=4)

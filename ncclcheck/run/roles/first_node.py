@@ -15,7 +15,7 @@ from ncclcheck.exchange.join.first import confirm_detour, is_led_elsewhere
 from ncclcheck.exchange.join.knock import FAILED, KnockListener
 from ncclcheck.exchange.join.place import draw_local_rank
 from ncclcheck.exchange.join.relay import RelayedKnocks
-from ncclcheck.exchange.join.verdict import Given, serve_verdict
+from ncclcheck.exchange.join.verdict import GivenVerdict, serve_verdict
 from ncclcheck.exchange.node_report import ReportReader, leave_common
 from ncclcheck.exchange.own_build import own_build
 from ncclcheck.exchange.store import keys
@@ -32,7 +32,7 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot
 from ncclcheck.run.context import Context
-from ncclcheck.run.lead import lead_as_node, tell_verdict
+from ncclcheck.run.coordinator import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import NOT_NEEDED, open_store
 from ncclcheck.run.roles.participant import as_participant
@@ -54,20 +54,20 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     if knocks is not None:
         knocks.silent_servers, knocks.say = silent_servers(), context.say
     try:
-        store, way = _opened(context, knocks, deadline)
+        store, path = _opened(context, knocks, deadline)
         local = local_node(context, prepared)
-        local = replace(local, facts=with_master(local.facts, way))
-        own, here = own_node(context, local), (context.host,)
-        state.snapshot = replace(state.snapshot, nodes=(own,), claims=(launch,), claim_hosts=here)
+        local = replace(local, facts=with_master(local.facts, path))
+        own_facts, here = own_node(context, local), (context.host,)
+        state.snapshot = replace(state.snapshot, nodes=(own_facts,), claims=(launch,), claim_hosts=here)
         if not isinstance(store, Missing):
             state.stores.append(store)
             if knocks is not None:
                 knocks.serving = True
             heard = RelayedKnocks(knocks.final if knocks is not None else dict, launch, context.trust)
             joining = Joining(context.options.join_timeout_s, partial(heard.final, store))
-            is_second = _lead(Session(context, store, state, deadline, joining), local, way)
+            is_second = _lead(Session(context, store, state, deadline, joining), local, path)
         elif knocks is not None:
-            state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, way))
+            state.snapshot = replace(state.snapshot, silent=_stand_down(context, knocks, path))
         if isinstance(store, Missing) and context.options.command in ("bench", "run", "soak"):
             why = Missing("error", f"the ranks have no store to meet in: {store.detail}")
             state.snapshot = replace(state.snapshot, bench=why)
@@ -103,16 +103,16 @@ def _opened(
         raise
 
 
-def _stand_down(context: Context, knocks: KnockListener, way: MasterPath) -> tuple[Silent, ...]:
+def _stand_down(context: Context, knocks: KnockListener, path: MasterPath) -> tuple[Silent, ...]:
     """Tell the nodes that ask that node 0 cannot serve, so that they need not wait; return who asked."""
-    knocks.given_up = f"its store cannot be served: {way.detail}"
+    knocks.given_up = f"its store cannot be served: {path.detail}"
     # Where its port is filtered the others find out for themselves, and then ask.
-    linger_s = STAND_DOWN_S + (MASTER_SYN_S if way.outcome == "filtered" else 0.0)
+    linger_s = STAND_DOWN_S + (MASTER_SYN_S if path.outcome == "filtered" else 0.0)
     knocks.wait_for_all(context.deadline.within(linger_s))
     return tuple(Silent(knock.host, rank, "join", linger_s, knock) for rank, knock in knocks.final().items())
 
 
-def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
+def _lead(session: Session, local: LocalNode, path: MasterPath) -> bool:
     """Lead the run, and return False; True where another process leads it, at the master address."""
     context, store, nonce = session.context, session.store, secrets.token_bytes(16)
     recording = RecordingStore(store)
@@ -122,24 +122,24 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
     recording.set(keys.BUILD, own_build().encode())
     recording.set(keys.FIRST_HOST, context.host.encode())
     recording.set(keys.SERVING, nonce)
-    way = confirm_detour(way, context.join, nonce, session.deadline)
+    path = confirm_detour(path, context.join, nonce, session.deadline)
     timeout_s = context.options.join_timeout_s
     doomed = session.deadline.within(min(timeout_s, DOOMED_JOIN_S))
-    is_second = is_led_elsewhere(way, context.join, recording, doomed)
+    is_second = is_led_elsewhere(path, context.join, recording, doomed)
     participant = Missing("absent") if is_second else arrive(context, recording, nonce)
     if isinstance(participant, Missing):
         if server is not None:
             server.close()
         if not is_second:
-            session.state.snapshot = _out_of_touch(session, local, way, participant)
+            session.state.snapshot = _out_of_touch(session, local, path, participant)
         return is_second
-    is_doomed = way.outcome not in ("serving", "answered", "not-needed", "loopback") or names_this_machine(
-        way.name
+    is_doomed = path.outcome not in ("serving", "answered", "not-needed", "loopback") or names_this_machine(
+        path.name
     )
     joining = replace(
         session.joining,
         timeout_s=doomed.left() if is_doomed else timeout_s,
-        when_lost=partial(_out_of_touch, session, local, way),
+        when_lost=partial(_out_of_touch, session, local, path),
     )
     session = replace(session, store=recording, joining=joining)
 
@@ -147,7 +147,7 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
         if server is not None:
             read = judged_messages(recording.read)
             digest = digest_of(encode(report)) if session.state.is_read else ""
-            server.give(Given(report.verdict.exit_code, digest, read))
+            server.give(GivenVerdict(report.verdict.exit_code, digest, read))
         try:
             tell_verdict(session, report, saved)
         finally:
@@ -155,16 +155,16 @@ def _lead(session: Session, local: LocalNode, way: MasterPath) -> bool:
                 server.close()
 
     session.state.announce = tell
-    lead_as_node(session, replace(participant, local=local, ranks_store=store_of_ranks(store)), way)
+    lead_as_node(session, replace(participant, local=local, ranks_store=store_of_ranks(store)), path)
     return False
 
 
-def _out_of_touch(session: Session, local: LocalNode, way: MasterPath, why: Missing) -> Snapshot:
+def _out_of_touch(session: Session, local: LocalNode, path: MasterPath, why: Missing) -> Snapshot:
     """Return what node 0 reports that lost its own store, and with it all nodes: itself, and that it cannot tell."""
     silent = () if session.context.trust.key is not None else silent_servers()
-    lost = replace(way, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
+    lost = replace(path, outcome="lost", detail=f"the store that node 0 serves fails: {why.detail}")
     if silent:
         waits = f"{servers_text(silent)} of this node gave no answer, and torch's store waits for it with each node"
-        lost = replace(way, outcome="resolver-slow", detail=waits)
+        lost = replace(path, outcome="resolver-slow", detail=waits)
     node = own_node(session.context, replace(local, facts=with_master(local.facts, lost)))
     return replace(session.snapshot, nodes=(node,))

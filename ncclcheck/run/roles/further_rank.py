@@ -23,17 +23,17 @@ def as_further_rank(context: Context, state: RunState) -> None:
     state.prints = False
     state.snapshot = replace(state.snapshot, claims=(context.launch,), claim_hosts=(context.host,))
     search = search_of(context)
-    participant, way = enter(context, find_master(search, context.join_deadline(), lambda _: None))
-    if way.outcome != "answered":
+    participant, path = enter(context, find_master(search, context.join_deadline(), lambda _: None))
+    if path.outcome != "answered":
         if context.launch.told != "place":  # node 0 knows ranks: it waits for this one as for an agent
-            give_up(way, search)
-        state.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {way.outcome}",))
+            give_up(path, search)
+        state.verdict = Finish(3, (f"rank {context.launch.rank} did not reach node 0: {path.outcome}",))
         return
     if isinstance(participant, Missing):
         state.verdict = lost_verdict(context)
         return
     state.stores.append(participant.store)
-    stay_as_further_rank(with_vouching(participant, way, state), state)
+    stay_as_further_rank(with_vouching(participant, path, state), state)
 
 
 def as_relayed_rank(context: Context, store: Store, state: RunState) -> None:

@@ -46,64 +46,64 @@ _MOST_OF_NAME = 255
 def as_participant(context: Context, prepared: Future[LocalNode], state: RunState) -> None:
     """Take part; afterwards node 0's verdict is in `state`, or what this node saw by itself."""
     search = search_of(context)
-    way = find_master(search, context.join_deadline(), context.say)
-    participant, way = enter(context, way)
-    if way.outcome != "answered":
-        state.snapshot = alone(context, prepared, give_up(way, search))
+    path = find_master(search, context.join_deadline(), context.say)
+    participant, path = enter(context, path)
+    if path.outcome != "answered":
+        state.snapshot = alone(context, prepared, give_up(path, search))
         return
     if isinstance(participant, Missing):
-        state.snapshot = lost(context, prepared, way, Lost(participant))
+        state.snapshot = lost(context, prepared, path, Lost(participant))
         return
     state.stores.append(participant.store)
     context = participant.context
-    if not context.launch.is_agent:  # another process of this host came first
-        stay_as_further_rank(with_vouching(participant, way, state), state)
+    if not context.launch.is_agent:  # another process of this host joined first
+        stay_as_further_rank(with_vouching(participant, path, state), state)
         return
-    # Node 0 gave orders before this node came: it is none of its members, and only the verdict is for it.
+    # Node 0 gave orders before this node joined: it is no member of the run and only gets the verdict.
     is_late = not isinstance(participant.store.get_document(keys.step(0)), Missing)
     if not is_late:
         participant = replace(participant, local=local_node(context, prepared))
     first_host = host_of_first(participant.store)
-    participant = with_vouching(participant, way, state)
-    _ = report_rank(participant) if is_late else report_facts(participant, way)
-    context.say(f"joined node 0 at {way.name}:{way.port}; waiting for the other nodes")
-    join_again = partial(context.join, way.name, way.port, context.deadline)
-    with closing(listen_for_others(search_of(context), way, join_again)):
+    participant = with_vouching(participant, path, state)
+    _ = report_rank(participant) if is_late else report_facts(participant, path)
+    context.say(f"joined node 0 at {path.name}:{path.port}; waiting for the other nodes")
+    join_again = partial(context.join, path.name, path.port, context.deadline)
+    with closing(listen_for_others(search_of(context), path, join_again)):
         verdict = follow(participant)
     if isinstance(verdict, Lost):
-        state.snapshot = lost(context, prepared, way, verdict, first_host)
+        state.snapshot = lost(context, prepared, path, verdict, first_host)
         changes = store_changes(participant.store, context.host)
         state.snapshot = with_store_changes(with_own_pause(state.snapshot, context.host, still_s()), changes)
         return
     state.prints = False
     state.verdict = verdict
     leave(participant, state, reads=context.options.wants_documents)
-    state.snapshot = alone(context, prepared, way)
+    state.snapshot = alone(context, prepared, path)
     state.until_free = partial(until_gone, context, participant.store)
 
 
-def enter(context: Context, way: MasterPath) -> tuple[Participant | Missing, MasterPath]:
+def enter(context: Context, path: MasterPath) -> tuple[Participant | Missing, MasterPath]:
     """Return this process's part in the run; or Missing, and the path says why what answers is not our store."""
-    if way.outcome != "answered":
-        return Missing("absent", "node 0 was not reached"), way
-    store, way = join_store(context, way, STORE_ANSWERS_S)
+    if path.outcome != "answered":
+        return Missing("absent", "node 0 was not reached"), path
+    store, path = join_store(context, path, STORE_ANSWERS_S)
     if isinstance(store, Missing):
-        return store, way
+        return store, path
     # The launcher's store is there before node 0's ncclcheck is; a store of our own is marked as soon as it opens.
     timeout_s = context.options.join_timeout_s if context.launch.shared_store else STORE_ANSWERS_S
     serving = store.wait(keys.SERVING, context.deadline.within(min(timeout_s, MASTER_CONFIRMED_S)))
     if isinstance(serving, Missing):
-        way, is_over = is_elsewhere(search_of(context), way)
+        path, is_over = is_elsewhere(search_of(context), path)
         rest_s = 0.0 if is_over else timeout_s - MASTER_CONFIRMED_S
         serving = store.wait(keys.SERVING, context.deadline.within(rest_s))
     if isinstance(serving, Missing) and context.launch.shared_store:
         return serving, replace(
-            way, outcome="lost", detail="the launcher's store answers, but node 0 never came"
+            path, outcome="lost", detail="the launcher's store answers, but node 0 never came"
         )
     if isinstance(serving, Missing):
-        return serving, unmarked(search_of(context), way, serving)
+        return serving, unmarked(search_of(context), path, serving)
     _tell_of_another_build(context, store)
-    return arrive(context, store, serving), way
+    return arrive(context, store, serving), path
 
 
 def _tell_of_another_build(context: Context, store: Store) -> None:
@@ -114,27 +114,27 @@ def _tell_of_another_build(context: Context, store: Store) -> None:
         context.say(f"node 0 runs {theirs}, and this node {own_build()}: install the same on every node")
 
 
-def alone(context: Context, prepared: Future[LocalNode], way: MasterPath) -> Snapshot:
+def alone(context: Context, prepared: Future[LocalNode], path: MasterPath) -> Snapshot:
     """Return what this node saw by itself."""
     local = local_node(context, prepared)
-    local = replace(local, facts=with_master(local.facts, way))
-    own = own_node(context, local)
-    return Snapshot((own,), "one-node", claims=(context.launch,), claim_hosts=(context.host,))
+    local = replace(local, facts=with_master(local.facts, path))
+    own_facts = own_node(context, local)
+    return Snapshot((own_facts,), "one-node", claims=(context.launch,), claim_hosts=(context.host,))
 
 
 def host_of_first(store: Store) -> str:
     """Return the host name of node 0, as it says itself; empty where it does not."""
-    told = store.get(keys.FIRST_HOST)
-    name = "" if isinstance(told, Missing) else told[:_MOST_OF_NAME].decode(errors="replace")
+    name_bytes = store.get(keys.FIRST_HOST)
+    name = "" if isinstance(name_bytes, Missing) else name_bytes[:_MOST_OF_NAME].decode(errors="replace")
     return name if name.isprintable() else ""
 
 
 def lost(
-    context: Context, prepared: Future[LocalNode], way: MasterPath, how: Lost, first_host: str = ""
+    context: Context, prepared: Future[LocalNode], path: MasterPath, how: Lost, first_host: str = ""
 ) -> Snapshot:
-    """Return the same, of a node that had met node 0 and then lost it."""
+    """Return the same for a node that joined node 0 and then lost it."""
     detail = f"node 0 was reached and then no more: {how.why.detail or how.why.missing}"
-    seen = alone(context, prepared, replace(way, outcome="lost", detail=detail))
+    seen = alone(context, prepared, replace(path, outcome="lost", detail=detail))
     name = context.launch.hosts[0] if context.launch.hosts else first_host
     return replace(seen, lost_first_node=LostFirstNode(name, how.when))
 

@@ -48,27 +48,27 @@ def as_relayed_participant(
         state.snapshot = alone(context, prepared, nowhere)
         return nowhere
     find_key(store, context.trust)
-    way, at_master = path_to_master(context, store, nonce)
+    path, at_master = path_to_master(context, store, nonce)
     is_first = context.launch.node_rank == 0
     state.stores += [] if at_master is None else [at_master]
     participant = arrive(context, store, nonce)
     local = local_node(context, prepared)
     if isinstance(participant, Missing):
-        state.snapshot = lost(context, prepared, way, Lost(participant))
-        return way
+        state.snapshot = lost(context, prepared, path, Lost(participant))
+        return path
     participant = replace(participant, local=local, ranks_store=at_master if is_first else None)
     first_host = host_of_first(store)
-    report_facts(participant, way)
+    report_facts(participant, path)
     verdict = follow(participant)
     if isinstance(verdict, Lost):
-        state.snapshot = lost(context, prepared, way, verdict, first_host)
-        return way
+        state.snapshot = lost(context, prepared, path, verdict, first_host)
+        return path
     state.verdict = verdict
-    state.snapshot = alone(context, prepared, way)
+    state.snapshot = alone(context, prepared, path)
     leave(participant, state, reads=context.options.wants_documents)
     if at_master is not None and not is_first:
         state.until_free = partial(until_gone, context, at_master)
-    return way
+    return path
 
 
 def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
@@ -76,9 +76,11 @@ def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[Master
     context = replace(context, trust=at_master(context.trust, context.options.command))
     if context.launch.node_rank == 0:
         return _serve(context, store, nonce)
-    told = store.wait_document(keys.FIRST_NODE, context.join_deadline())
+    document = store.wait_document(keys.FIRST_NODE, context.join_deadline())
     try:
-        first = None if isinstance(told, Missing) else read_message(told, FirstNode, SMALL_LIMIT_BYTES)
+        first = (
+            None if isinstance(document, Missing) else read_message(document, FirstNode, SMALL_LIMIT_BYTES)
+        )
     except DecodeError:
         first = None
     if first is not None and first.has_failed:
@@ -86,8 +88,8 @@ def path_to_master(context: Context, store: Store, nonce: bytes) -> tuple[Master
     serving = first is not None and first.serving
     search = replace(search_of(context), serving=serving)
     deadline = context.deadline.within(MASTER_UP_S if serving else MASTER_DOWN_S)
-    way = find_master(search, deadline, context.say)
-    return _speak(context, way, nonce) if way.outcome == "answered" else (way, None)
+    path = find_master(search, deadline, context.say)
+    return _speak(context, path, nonce) if path.outcome == "answered" else (path, None)
 
 
 def _nowhere(context: Context, detail: str) -> MasterPath:
@@ -101,32 +103,32 @@ def _nowhere(context: Context, detail: str) -> MasterPath:
 def _serve(context: Context, store: Store, nonce: bytes) -> tuple[MasterPath, Store | None]:
     deadline = context.steps_deadline()
     try:
-        served, way = open_store(context, deadline)
+        served, path = open_store(context, deadline)
     except Exception as error:  # a bug: the others need not wait at the master address
         detail = f"{FAILED}{first_line(error)}"
         tell_of_first_node(store, serving=False, detail=detail, has_failed=True)
         raise
     if isinstance(served, Missing):
         tell_of_first_node(store, serving=False, detail=served.detail)
-        return way, None
+        return path, None
     served.set(
         keys.MEETS_ELSEWHERE, b"1"
     )  # before it is told from a foreign one: nobody may wait here for orders
     served.set(keys.SERVING, nonce)
     store.port = served.port
     tell_of_first_node(store, serving=True, detail="")
-    return confirm_detour(way, context.join, nonce, deadline), served
+    return confirm_detour(path, context.join, nonce, deadline), served
 
 
-def _speak(context: Context, way: MasterPath, nonce: bytes) -> tuple[MasterPath, Store | None]:
+def _speak(context: Context, path: MasterPath, nonce: bytes) -> tuple[MasterPath, Store | None]:
     """Return the path, "answered" only if it is this run's node 0 that answers there."""
     if context.trust.key is None:
         loaded_torch(context.deadline)  # before the time for the store begins
     deadline = context.deadline.within(KNOWN_STORE_ANSWERS_S)
-    store, way = join_store(context, way, KNOWN_STORE_ANSWERS_S)
+    store, path = join_store(context, path, KNOWN_STORE_ANSWERS_S)
     if isinstance(store, Missing):
-        return way, None
+        return path, None
     if context.launch.shared_store or store.wait(keys.SERVING, deadline) == nonce:
-        return way, store
+        return path, store
     foreign = "a TCPStore answers there, but of another program or job"
-    return replace(way, outcome="foreign", detail=foreign), None
+    return replace(path, outcome="foreign", detail=foreign), None

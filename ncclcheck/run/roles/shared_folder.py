@@ -28,8 +28,8 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import MeetingOutcome, MeetingView, Snapshot
 from ncclcheck.run.context import Context
+from ncclcheck.run.coordinator import lead_as_node, tell_verdict
 from ncclcheck.run.follow import AT_FIRST
-from ncclcheck.run.lead import lead_as_node, tell_verdict
 from ncclcheck.run.local_node import LocalNode, local_node, own_node, with_master
 from ncclcheck.run.master_store import search_of
 from ncclcheck.run.roles.first_node import as_first_node
@@ -45,7 +45,7 @@ from ncclcheck.timeouts import FOLDER_ALONE_S, FOLDER_APPEARS_S, FOLDER_OPENS_S,
 class _Reached(Struct, frozen=True):
     """What TCP says of node 0. `meets_in`: node 0 waits in its folder, and not in this store."""
 
-    way: MasterPath
+    path: MasterPath
     store: Store | None = None
     meets_in: bool = False
 
@@ -124,7 +124,7 @@ def _as_first(meeting: _Meeting) -> bool:
     try:
         store.set(keys.FIRST_HOST, context.host.encode())
         store.set(keys.SERVING, meeting.nonce)
-        way, served = path_to_master(context, store, meeting.nonce)
+        path, served = path_to_master(context, store, meeting.nonce)
         state.stores += [] if served is None else [served]
         if knocks is not None:
             knocks.serving = served is not None
@@ -135,17 +135,17 @@ def _as_first(meeting: _Meeting) -> bool:
             given_up=views.read,
             names=lambda: {rank: view.host for rank, view in views.read().items()},
         )
-        _lead(meeting, Session(context, store, state, deadline, joining), way, views)
+        _lead(meeting, Session(context, store, state, deadline, joining), path, views)
     finally:
         if knocks is not None:
             knocks.close()
     return state.announce is not None
 
 
-def _lead(meeting: _Meeting, session: Session, way: MasterPath, views: _Views) -> None:
+def _lead(meeting: _Meeting, session: Session, path: MasterPath, views: _Views) -> None:
     context, state, store = session.context, session.state, session.store
     local = local_node(context, meeting.prepared)
-    node = own_node(context, replace(local, facts=with_master(local.facts, way)))
+    node = own_node(context, replace(local, facts=with_master(local.facts, path)))
     state.snapshot = Snapshot(nodes=(node,), claims=(context.launch,), claim_hosts=(context.host,))
     participant = arrive(context, store, meeting.nonce)
     if isinstance(participant, Missing):
@@ -154,15 +154,15 @@ def _lead(meeting: _Meeting, session: Session, way: MasterPath, views: _Views) -
         return
     state.announce = partial(_tell_verdict, meeting, session)
     try:
-        lead_as_node(session, replace(participant, local=local, ranks_store=views.served), way)
+        lead_as_node(session, replace(participant, local=local, ranks_store=views.served), path)
     finally:
         failed = store.lost  # by a full disk, a mount that went away
         meeting.directory.look()
-        came = len(state.snapshot.nodes) > 1 or not state.snapshot.silent
-        own = meeting.view("met" if came else "alone", state.arrivals.waited_s)
+        has_members = len(state.snapshot.nodes) > 1 or not state.snapshot.silent
+        own_view = meeting.view("met" if has_members else "alone", state.arrivals.waited_s)
         if failed is not None and (state.snapshot.silent or state.snapshot.store_lost):
-            own = meeting.view("unusable", own.waited_s, failed.detail)
-        state.snapshot = replace(state.snapshot, meetings=(own, *views.read().values()))
+            own_view = meeting.view("unusable", own_view.waited_s, failed.detail)
+        state.snapshot = replace(state.snapshot, meetings=(own_view, *views.read().values()))
 
 
 def _tell_verdict(meeting: _Meeting, session: Session, report: Report, saved: Saved) -> None:
@@ -182,12 +182,12 @@ class _Views:
         for rank in range(1, self._nnodes):
             if self.served is None or rank in self._known:
                 continue
-            told = self.served.get_document(keys.meeting_view(rank))
-            if isinstance(told, Missing):
+            document = self.served.get_document(keys.meeting_view(rank))
+            if isinstance(document, Missing):
                 continue
             try:
                 self._known[rank] = replace(
-                    decode(told, MeetingView, limit_bytes=SMALL_LIMIT_BYTES), node_rank=rank
+                    decode(document, MeetingView, limit_bytes=SMALL_LIMIT_BYTES), node_rank=rank
                 )
             except DecodeError:
                 continue
@@ -201,11 +201,11 @@ def _as_participant(meeting: _Meeting) -> None:
     context, directory, state, prepared = meeting.context, meeting.directory, meeting.state, meeting.prepared
     found = _search(meeting)
     if not isinstance(found, tuple):
-        way = as_relayed_participant(context, prepared, found, state)
+        path = as_relayed_participant(context, prepared, found, state)
         # The report that node 0 prints is everybody's; a node that lost it on the way prints its own.
         state.prints = state.verdict is None
         if state.verdict is None and (why := directory.lost()) is not None:
-            _lost_folder(meeting, way, why)
+            _lost_folder(meeting, path, why)
         return
     why, tcp = found
     reached = tcp.result() if tcp is not None and tcp.done() and tcp.exception() is None else None
@@ -215,8 +215,8 @@ def _as_participant(meeting: _Meeting) -> None:
         return
     if reached is None:
         deadline = context.deadline.within(KNOWN_STORE_ANSWERS_S)
-        way = find_master(search_of(context), deadline, context.say)
-        reached = _Reached(replace(way, outcome="lost") if way.outcome == "answered" else way)
+        path = find_master(search_of(context), deadline, context.say)
+        reached = _Reached(replace(path, outcome="lost") if path.outcome == "answered" else path)
     outcome: MeetingOutcome = (
         "unusable" if why.missing != "absent" else "headless" if directory.last.others else "alone"
     )
@@ -224,12 +224,12 @@ def _as_participant(meeting: _Meeting) -> None:
     view = replace(view, first_node_there=reached.store is not None)
     if reached.store is not None:
         reached.store.set_document(keys.meeting_view(context.launch.node_rank), encode(view))
-    elif reached.way.outcome != "lost":
-        reached = _Reached(give_up(reached.way, search_of(context)))
-    state.snapshot = replace(alone(context, prepared, reached.way), meetings=(view,))
+    elif reached.path.outcome != "lost":
+        reached = _Reached(give_up(reached.path, search_of(context)))
+    state.snapshot = replace(alone(context, prepared, reached.path), meetings=(view,))
 
 
-def _lost_folder(meeting: _Meeting, way: MasterPath, why: Missing) -> None:
+def _lost_folder(meeting: _Meeting, path: MasterPath, why: Missing) -> None:
     """Blame this node's own folder, not node 0, and tell node 0 of it where TCP reaches it."""
     context, state = meeting.context, meeting.state
     view = meeting.view("unusable", time.monotonic() - meeting.began, why.detail)
@@ -237,9 +237,9 @@ def _lost_folder(meeting: _Meeting, way: MasterPath, why: Missing) -> None:
     when = AT_FIRST if first is None else first.when
     for store in state.stores:
         store.set_document(keys.meeting_view(context.launch.node_rank), encode(view))
-    seen = alone(context, meeting.prepared, way)
-    told = f"{context.host} lost the folder of --meet-in {when}: {why.detail}"
-    state.snapshot = replace(seen, meetings=(view,), store_lost=told)
+    seen = alone(context, meeting.prepared, path)
+    loss = f"{context.host} lost the folder of --meet-in {when}: {why.detail}"
+    state.snapshot = replace(seen, meetings=(view,), store_lost=loss)
 
 
 def _search(meeting: _Meeting) -> Store | tuple[Missing, Future[_Reached] | None]:
@@ -274,13 +274,13 @@ def _search(meeting: _Meeting) -> Store | tuple[Missing, Future[_Reached] | None
 
 def _reach(context: Context, deadline: Deadline) -> _Reached:
     search = search_of(context)
-    way = find_master(search, deadline, lambda _: None)
-    if way.outcome != "answered" or loaded_torch(context.deadline) is not None:
-        return _Reached(way)
-    store = context.join(way.name, way.port, context.deadline.within(KNOWN_STORE_ANSWERS_S))
+    path = find_master(search, deadline, lambda _: None)
+    if path.outcome != "answered" or loaded_torch(context.deadline) is not None:
+        return _Reached(path)
+    store = context.join(path.name, path.port, context.deadline.within(KNOWN_STORE_ANSWERS_S))
     if isinstance(store, Missing):
-        return _Reached(unanswered(search, way, store))
+        return _Reached(unanswered(search, path, store))
     serving = store.wait(keys.SERVING, context.deadline.within(KNOWN_STORE_ANSWERS_S))
     if isinstance(serving, Missing):
-        return _Reached(unmarked(search, way, serving))
-    return _Reached(way, store, not isinstance(store.get(keys.MEETS_ELSEWHERE), Missing))
+        return _Reached(unmarked(search, path, serving))
+    return _Reached(path, store, not isinstance(store.get(keys.MEETS_ELSEWHERE), Missing))

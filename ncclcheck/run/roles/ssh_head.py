@@ -36,8 +36,8 @@ from ncclcheck.model.report import Report
 from ncclcheck.model.saved import Saved
 from ncclcheck.model.snapshot import Silent, Snapshot, Unreached
 from ncclcheck.run.context import Context
+from ncclcheck.run.coordinator import lead, tell_verdict
 from ncclcheck.run.judge import judge, save, start_clock
-from ncclcheck.run.lead import lead, tell_verdict
 from ncclcheck.run.options import HeadRequest, RunOptions, RunResult
 from ncclcheck.run.session import Joining, Session
 from ncclcheck.run.state import RunState
@@ -88,7 +88,7 @@ def run_from_head(
             interrupted = True
             if not session.snapshot.nodes:
                 session.state.snapshot = _so_far(session)
-        snapshot = replace(session.snapshot, authentication=trust.told())
+        snapshot = replace(session.snapshot, authentication=trust.authentication())
         snapshot = with_unreached(snapshot, fleet.unreached())
         saved = save(snapshot, options, clock, interrupted=interrupted)
         report = judge(saved, options)
@@ -152,12 +152,12 @@ def _fleet(context: Context, request: HeadRequest, store: Store, memory: MemoryB
     options, launch = context.options, context.launch
     connect_s = min(SSH_CONNECT_S, options.join_timeout_s)
     own_files = raise_file_limit(_FILES + _FILES_PER_HOST * launch.nnodes)
-    own = {context.host, context.host.partition(".")[0], "localhost", *addresses_now()}
+    own_names = {context.host, context.host.partition(".")[0], "localhost", *addresses_now()}
 
     def host(rank: int) -> Host:
         name, target = request.hosts[rank], request.targets[rank]
         command = ssh_command(request.ssh, target, request.python, request.environment, connect_s)
-        fallback = local_command(request.python, request.environment, own_files) if name in own else []
+        fallback = local_command(request.python, request.environment, own_files) if name in own_names else []
         return Host(name, rank, tuple(command), task_of(context, request, rank), tuple(fallback))
 
     def failed(unreached: Unreached) -> None:
@@ -188,7 +188,7 @@ def task_of(context: Context, request: HeadRequest, rank: int) -> bytes:
         master_port=launch.master_port,
         nproc_per_node=launch.nproc_per_node or request.slots[rank],
     )
-    own = replace(
+    own_launch = replace(
         options,
         flags=flags,
         selection=Selection(),
@@ -200,4 +200,4 @@ def task_of(context: Context, request: HeadRequest, rank: int) -> bytes:
         starts=False,
         timeout_s=max(context.deadline.left(), 1.0),
     )
-    return encode(RemoteTask(own, request.folder, launch.master_port))
+    return encode(RemoteTask(own_launch, request.folder, launch.master_port))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from ncclcheck.advice.bench_network import BenchWish, bench_network, no_group
+from ncclcheck.bench.culprits import DEADLINES
 from ncclcheck.bench.nodes.bench_order import BenchOrder, order_faults
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched, quick_deadlines
 from ncclcheck.bench.nodes.ending import end_sets
@@ -18,7 +19,6 @@ from ncclcheck.bench.soak.soak_watch import watch_of
 from ncclcheck.bench.task import NO_TORCH
 from ncclcheck.bench.trials.lead_trials import SetRun, TrialLead, lead_trials
 from ncclcheck.bench.trials.trial_set import MOST_SETS, TrialSet
-from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.model.bench import BenchResult, RankFailure
 from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.fact import Fact, Missing

@@ -42,11 +42,11 @@ class RankReport(Struct, frozen=True, forbid_unknown_fields=True):
 # A participant
 
 
-def report_facts(participant: Participant, way: MasterPath) -> Missing | None:
+def report_facts(participant: Participant, path: MasterPath) -> Missing | None:
     """Report this node's facts, and let its listeners take callers of this run."""
     local, store = participant.node, participant.store
     local.listeners.admit(participant.nonce, participant.ticket)
-    facts = replace(with_master(local.facts, way), launch=participant.context.launch)
+    facts = replace(with_master(local.facts, path), launch=participant.context.launch)
     message = report_message(facts, local.targets, read_common(store))
     announce_self(store, participant.ticket, facts, local.targets, digest_of(message))
     return store.set_document(keys.facts(participant.ticket), message)
@@ -88,9 +88,9 @@ def read_members(session: Session, members: tuple[Member, ...]) -> Snapshot:
     deadline = session.deadline.within(
         ANSWER_S
     )  # who reported has announced: what is absent is late or erased
-    told = gather_answers(session.store, agents, keys.announced, deadline)
+    announcements = gather_answers(session.store, agents, keys.announced, deadline)
     again = partial(session.state.reports.again, session.store, deadline=deadline)
-    found, replaced = replaced_reports(asked, found, told, again)
+    found, replaced = replaced_reports(asked, found, announcements, again)
     hellos_refused = {**session.state.arrivals.refused, **alien}.items()
     refused = [Refused(f"ticket-{ticket}", "hello", reason) for ticket, reason in hellos_refused]
     reading = _ReportReader(refused, session.state.reports)
@@ -122,7 +122,7 @@ class _ReportReader:
         self._environments: dict[str, dict[str, str]] = {}  # of the agents
 
     def read(self, member: Member, data: bytes | None) -> None:
-        """Take what a process reported; None: nothing came."""
+        """Store the report of a process; None: it sent nothing."""
         if data is None:
             if member.launch.is_agent:
                 self._is_silent(member, FACTS_ANSWER_S)

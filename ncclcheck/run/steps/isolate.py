@@ -46,7 +46,7 @@ def _lead(session: Session) -> Snapshot:
     hung = [lost for lost in rounds.lost if lost.outcome == "hang"]
     session.state.gone = frozenset(gone.ticket for gone in (*hung, *rounds.unheard))
     unread = [lost for lost in rounds.lost if lost.detail.startswith(REFUSED)]
-    if unread:  # nobody is bad because of a message that is none
+    if unread:  # no node is bad because its message is malformed
         why = f"{host_of[unread[0].ticket]}: {unread[0].detail}; another program may write into the store of this run"
         return replace(snapshot, **{result: Missing("error", why)})
     return session.state.snapshot

@@ -1,4 +1,4 @@
-"""Join: every process says hello, and the coordinator knows who takes part and who does not come."""
+"""Join: every process says hello, and the coordinator learns which nodes take part and which do not join."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def arrive(context: Context, store: Store, nonce: bytes) -> Participant | Missin
     ticket = store.add(keys.TICKETS, 1)
     if isinstance(ticket, Missing):
         return ticket
-    told = context.launch
+    detected = context.launch
     # In a shared folder each process without a local rank is a node.
-    launch = told if context.options.meet_in else placed_by_arrival(told, context.host, store)
+    launch = detected if context.options.meet_in else placed_by_arrival(detected, context.host, store)
     if isinstance(launch, Missing):
         return launch
     run, reads = digest_of(nonce), context.options.wants_documents
@@ -59,7 +59,7 @@ def _lead(session: Session) -> Snapshot:
         return {*joining.knocks(), *joining.given_up()}
 
     deadline = session.deadline.within(joining.timeout_s)
-    in_background(all_checks, "checks")  # importing them takes a while, which nobody has to wait for later
+    in_background(all_checks, "checks")  # importing them takes a while: done now, no later step waits for it
     look = partial(state.reports.look, session.store)
     say = session.context.say
     state.arrivals = gather_hellos(session.store, launch, given_up, deadline, say, meanwhile=look)

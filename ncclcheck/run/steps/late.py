@@ -1,4 +1,4 @@
-"""Late: the last look before the verdict: who came late, which orders were refused, and whether somebody interfered."""
+"""Late: the last look before the verdict: late nodes, refused orders, and signs of interference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.snapshot import Refused, Snapshot, StoodStill
 from ncclcheck.run.doubts import store_changes, with_pauses, with_store_changes
-from ncclcheck.run.pauses import told_pauses
+from ncclcheck.run.pauses import reported_pauses
 from ncclcheck.run.session import Session
 from ncclcheck.run.steps.base import Step
 from ncclcheck.timeouts import UNTIL_THE_END_S
@@ -40,25 +40,25 @@ def _lead(session: Session) -> Snapshot:
     refused = refused_orders(session.store, host_of)
     snapshot = replace(session.snapshot, refused=(*session.snapshot.refused, *refused))
     late = late_hellos(session.store, session.context.launch, session.state.arrivals)
-    own = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
-    seen = with_pauses(with_late_claims(snapshot, late), own, told_pauses(session.store, host_of))
+    own_pause = StoodStill(session.context.host, round(still_s() - session.state.still_before_s, 1))
+    seen = with_pauses(with_late_claims(snapshot, late), own_pause, reported_pauses(session.store, host_of))
     return with_store_changes(seen, changes)
 
 
 def refused_orders(store: Store, host_of: Mapping[int, str]) -> tuple[Refused, ...]:
-    """Return what the nodes (ticket -> host) refused to do: somebody else than node 0 wrote those orders."""
+    """Return the orders that the nodes (ticket -> host) refused because node 0 did not write them."""
     refused: list[Refused] = []
     host_at = {keys.refused_orders(ticket): host for ticket, host in host_of.items()}
     for key, data in store.get_documents(tuple(host_at)).items():
         host = host_at[key]
         try:
-            told = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
+            refusals = read_message(data, OrdersRefused, SMALL_LIMIT_BYTES).orders
         except DecodeError as error:
             refused.append(Refused(host, "refused orders", str(error)))
             continue
         refused += [
             Refused(host, f"order {step[:_LONGEST_STEP]}", reason[:LONGEST_REASON])
-            for step, reason in told[:MOST_TOLD]
+            for step, reason in refusals[:MOST_TOLD]
         ]
     return tuple(refused)
 

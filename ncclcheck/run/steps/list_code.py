@@ -29,28 +29,28 @@ class CodeListed(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def _lead(session: Session) -> Snapshot:
-    wanted = to_compare(session.snapshot)
+    hosts_by_path = to_compare(session.snapshot)
     paths = {
-        agent: tuple(path for path, hosts in wanted.items() if agent.host in hosts)
+        agent: tuple(path for path, hosts in hosts_by_path.items() if agent.host in hosts)
         for agent in session.agents
     }
-    asked = tuple(agent for agent, own in paths.items() if own)
+    asked = tuple(agent for agent, agent_paths in paths.items() if agent_paths)
     order = ListCodeOrder({str(agent.ticket): paths[agent] for agent in asked})
     if session.deadline.left() < CODE_S + ANSWER_S:
         return session.snapshot
-    told = ask(session, LIST_CODE, order, asked).accepted
+    listed = ask(session, LIST_CODE, order, asked).accepted
     hosts = {agent.ticket: agent.host for agent in asked}
     listings = {
         (hosts[ticket], path): files
-        for ticket, answer in told.items()
+        for ticket, answer in listed.items()
         for path, files in answer.files.items()
     }
-    return replace(session.snapshot, code_differences=differences(wanted, listings))
+    return replace(session.snapshot, code_differences=differences(hosts_by_path, listings))
 
 
 def _follow(participant: Participant, order: ListCodeOrder) -> CodeListed:
-    wanted = order.paths_of.get(str(participant.ticket), ())
-    return CodeListed(SCHEMA, TOOL_VERSION, list_own(participant.context.options.code_paths, wanted))
+    asked_paths = order.paths_of.get(str(participant.ticket), ())
+    return CodeListed(SCHEMA, TOOL_VERSION, list_own(participant.context.options.code_paths, asked_paths))
 
 
 LIST_CODE = Step(

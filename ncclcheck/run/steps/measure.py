@@ -25,7 +25,9 @@ from ncclcheck.exchange.probe.ring import (
 from ncclcheck.exchange.probe.ring_faults import ring_faults
 from ncclcheck.exchange.probe.ring_plan import plan_ring, ring_of_each
 from ncclcheck.exchange.probe.ring_results import probes_of
-from ncclcheck.measure.links.again import (
+from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
+from ncclcheck.measure.links.losses import added_up, to_try, without_lossy
+from ncclcheck.measure.links.repeats import (
     MOST_PASSES,
     MOST_ROUNDS,
     late_again,
@@ -33,15 +35,15 @@ from ncclcheck.measure.links.again import (
     suspicious,
     with_the_best,
 )
-from ncclcheck.measure.links.losses import MOST_PASSES as LOSS_PASSES
-from ncclcheck.measure.links.losses import added_up, to_try, without_lossy
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Probe, Silent, Snapshot
 from ncclcheck.run.session import Session, ask, with_silent
 from ncclcheck.run.steps.base import Bounds, Participant, Step
 from ncclcheck.timeouts import AFTER_MEASURE_S, ANSWER_OF_EACH_S, SHORT_ANSWER_S, UNTIL_THE_END_S
 
-Found: TypeAlias = tuple[tuple[Probe, ...], tuple[Silent, ...]]  # what was measured, and who did not answer
+Found: TypeAlias = tuple[
+    tuple[Probe, ...], tuple[Silent, ...]
+]  # what was measured, and the nodes that did not answer
 
 
 class MeasureOrder(Struct, frozen=True, forbid_unknown_fields=True, tag="measure"):
@@ -137,7 +139,7 @@ def _slow_again(session: Session, ring: Ring, snapshot: Snapshot) -> Snapshot:
 
 
 def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
-    """Return what the nodes measured, and those of which no answer came."""
+    """Return what the nodes measured, and the nodes that did not answer."""
     agents, ring = session.state.reached, order.ring
     answer_s = SHORT_ANSWER_S + ANSWER_OF_EACH_S * len(agents)
     timed = replace(session, deadline=session.deadline.within(seconds + answer_s))
@@ -145,8 +147,8 @@ def _ask(session: Session, order: MeasureOrder, seconds: float) -> Found:
     orders = {ticket: MeasureOrder(order.quantity, *part) for ticket, part in parts.items()}
     answers = ask(timed, MEASURE, orders, agents)
     silent = answers.silent(agents, "probes")
-    told = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
-    probes = probes_of(order.quantity, ring, order.again, told)
+    measured = {ticket: answer.measured for ticket, answer in answers.accepted.items()}
+    probes = probes_of(order.quantity, ring, order.again, measured)
     return without_the_silent(probes, frozenset(node.host for node in silent)), silent
 
 
@@ -179,7 +181,7 @@ def _follow(participant: Participant, order: MeasureOrder) -> Timed:
 
 
 def _faults(order: MeasureOrder, bounds: Bounds) -> Iterator[str]:
-    if bounds.most_ranks:  # a further rank calls nobody
+    if bounds.most_ranks:  # a further rank probes no peers
         yield from ring_faults(order.ring, order.again, bounds)
 
 

@@ -69,7 +69,7 @@ def _lead(session: Session) -> Snapshot:
     answers = ask(session, REACH, orders, agents)
 
     accepted = answers.accepted
-    told = {agent.host: accepted[agent.ticket] for agent in agents if agent.ticket in accepted}
+    answers_by_host = {agent.host: accepted[agent.ticket] for agent in agents if agent.ticket in accepted}
     probed = {ticket: answer for ticket, answer in accepted.items() if not isinstance(answer.probes, Missing)}
     state.reached = tuple(agent for agent in agents if agent.ticket in probed)
     silent = replace(answers, accepted=probed).silent(agents, "probes")
@@ -77,32 +77,32 @@ def _lead(session: Session) -> Snapshot:
     coverage = Coverage(len(plan.pairs), plan.possible, plan.scheme)
     snapshot = replace(
         session.snapshot,
-        nodes=tuple(_with_routes(node, told.get(node.host)) for node in session.snapshot.nodes),
-        probes=_probes(told, peers, frozenset(node.host for node in silent)),
+        nodes=tuple(_with_routes(node, answers_by_host.get(node.host)) for node in session.snapshot.nodes),
+        probes=_probes(answers_by_host, peers, frozenset(node.host for node in silent)),
         coverage=coverage,
     )
     return with_silent(snapshot, silent)
 
 
-def _probes(told: dict[str, Probed], peers: Sequence[Peer], silent: frozenset[str]) -> tuple[Probe, ...]:
+def _probes(answers: dict[str, Probed], peers: Sequence[Peer], silent: frozenset[str]) -> tuple[Probe, ...]:
     """Return what all callers found, after both ends compared notes."""
     found = [
         replace(probe, from_host=host)
-        for host, answer in told.items()
+        for host, answer in answers.items()
         if not isinstance(answer.probes, Missing)
         for probe in answer.probes
     ]
-    listening = {host for host, answer in told.items() if answer.nccl_listens}
+    listening = {host for host, answer in answers.items() if answer.nccl_listens}
     addresses = {peer.host: frozenset(target.address for target in peer.targets) for peer in peers}
-    unanswered = {host: frozenset(answer.unanswered) for host, answer in told.items()}
+    unanswered = {host: frozenset(answer.unanswered) for host, answer in answers.items()}
     compared = compare_notes(with_nccl_there(found, listening), addresses, unanswered)
     return without_the_silent(compared, silent)
 
 
-def _with_routes(node: Node, told: Probed | None) -> Node:
-    if told is None or isinstance(node.facts.routes, Missing):
+def _with_routes(node: Node, probed: Probed | None) -> Node:
+    if probed is None or isinstance(node.facts.routes, Missing):
         return node
-    return replace(node, facts=replace(node.facts, routes=(*node.facts.routes, *told.routes)))
+    return replace(node, facts=replace(node.facts, routes=(*node.facts.routes, *probed.routes)))
 
 
 # A participant
@@ -111,9 +111,9 @@ def _with_routes(node: Node, told: Probed | None) -> Node:
 def _follow(participant: Participant, order: ReachOrder) -> Probed:
     local, ticket = participant.node, participant.ticket
     peers = _peers_of(order, ticket)
-    own = addresses_of(local.facts.interfaces)
+    own_addresses = addresses_of(local.facts.interfaces)
     host, nonce = participant.context.host, participant.nonce
-    probes = probe_peers(host, own, nonce, ticket, peers, order.deadline_s)
+    probes = probe_peers(host, own_addresses, nonce, ticket, peers, order.deadline_s)
     routes = routes_to(peers, local.facts.interfaces)
     is_listening = local.nccl.listening() is not None
     local.listeners.quiet()  # what comes later measures
@@ -121,14 +121,14 @@ def _follow(participant: Participant, order: ReachOrder) -> Probed:
 
 
 def _peers_of(order: ReachOrder, ticket: int) -> list[Peer]:
-    """Return whom this node has to probe."""
+    """Return the peers that this node has to probe."""
     called = frozenset(order.targets_of.get(str(ticket), ()))
     return [peer for peer in order.peers if peer.ticket in called]
 
 
 def _faults(order: ReachOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
-        return  # a further rank calls nobody
+        return  # a further rank probes no peers
     yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     if len(order.peers) > _MOST_PEERS or len({peer.ticket for peer in order.peers}) != len(order.peers):
         yield "peers that are not one each"

@@ -51,10 +51,10 @@ def _lead(session: Session) -> Snapshot:
     name, host = first
     ticket = next(agent.ticket for agent in agents if agent.host == host)
     answers = ask(session, RESOLVE, ResolveOrder(name, ticket, session.deadline.left(RESOLVE_S)), agents)
-    told = {agent.host: answers.of(agent, _SILENCE) for agent in agents}
+    answer_by_host = {agent.host: answers.of(agent, _SILENCE) for agent in agents}
     views = tuple(
         NameView(host, answer if isinstance(answer, Missing) else answer.addresses)
-        for host, answer in told.items()
+        for host, answer in answer_by_host.items()
     )
     return replace(snapshot, workers_address=WorkersAddress(name, host, views))
 
@@ -65,7 +65,7 @@ def _follow(_: Participant, order: ResolveOrder) -> Resolved:
 
 def _faults(order: ResolveOrder, bounds: Bounds) -> Iterator[str]:
     if not bounds.most_ranks:
-        return  # a further rank calls nobody
+        return  # a further rank probes no peers
     yield from seconds_faults(order.deadline_s, timeouts.LONGEST_CALLS_S)
     announced = bounds.announced(order.ticket)
     if announced is None or order.name not in announced.names or len(order.name) > _LONGEST_NAME:

@@ -36,7 +36,7 @@ STEPS: tuple[Step[Any, Any], ...] = (
     COMPARE,  # run
     BENCH,  # bench and run
     ISOLATE,  # isolate
-    RECOUNT,  # and who is still there
+    RECOUNT,  # and which nodes still answer
     LATE,
     FINISH,  # once the report is out
 )

@@ -207,8 +207,8 @@ class KeptOutput:
         control = self._control
         assert control is not None  # noqa: S101
         with suppress(OSError):
-            while told := control.recv(64):
-                for letter in told:
+            while letters := control.recv(64):
+                for letter in letters:
                     if bytes([letter]) == PASSED_ON:
                         self._passed_on.set()
                     else:  # nobody reads this stream: the job learns it by its next write

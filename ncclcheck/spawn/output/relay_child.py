@@ -4,7 +4,7 @@ It outlives the watcher, so that the job never writes to a pipe that nobody read
 a socket to the watcher, and SOURCE:TARGET:FILE of each stream, by descriptor. Standard library only: it stays small.
 
 The watcher sends `?` and gets `!` once all that the job wrote so far is passed on. When nobody reads a target any more,
-the watcher is told the number of the stream, so that it closes its own source too: then the job gets EPIPE, as without.
+the watcher gets the number of the stream, so that it closes its own source too: then the job gets EPIPE, as without.
 """
 
 from __future__ import annotations
@@ -145,8 +145,10 @@ def main() -> None:
     ) in _IGNORED:  # the terminal's and the launcher's signals are for the job: when it ends, this ends
         signal.signal(number, signal.SIG_IGN)
     most_bytes, control, *words = sys.argv[1:]
-    told = [word.split(":", 2) for word in words]
-    streams = [Stream(int(source), int(target), Copy(file, int(most_bytes))) for source, target, file in told]
+    arguments = [word.split(":", 2) for word in words]
+    streams = [
+        Stream(int(source), int(target), Copy(file, int(most_bytes))) for source, target, file in arguments
+    ]
     watcher = socket.socket(fileno=int(control))
 
     def resize(*_: object) -> None:

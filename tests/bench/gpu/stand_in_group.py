@@ -15,15 +15,15 @@ import torch
 import torch.distributed as dist
 from msgspec.structs import replace
 
-from ncclcheck.bench import isolation
+from ncclcheck.bench import parts_alone
+from ncclcheck.bench.culprits import RankState, judge
 from ncclcheck.bench.gpu.device import gpu_device
 from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.heartbeat import NOT_IDLE, Heartbeat, Idle
-from ncclcheck.bench.isolation import isolate
+from ncclcheck.bench.parts_alone import isolate
 from ncclcheck.bench.point import BenchRank, measure_all, prepare, with_agreed_buffers
-from ncclcheck.bench.progress import Progress, ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import Progress, ProgressPage, new_page, read_page
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import RankState, judge
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.collectives import ROOT
 from ncclcheck.model.bench import BenchPlan, Isolation, Point, RankFailure
@@ -133,7 +133,7 @@ class StandInGroup:
             machine.moves = moved
         install(machine, monkeypatch)
         self._install(monkeypatch)
-        monkeypatch.setattr(isolation, "_work", lambda *_: (CORE_US, CORE_US))
+        monkeypatch.setattr(parts_alone, "_work", lambda *_: (CORE_US, CORE_US))
 
     def _install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         calls: dict[str, Callable[..., Any]] = {

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from ncclcheck.bench.gpu import device
 from ncclcheck.bench.gpu.gpu_timer import Call, captured
-from ncclcheck.bench.isolation import isolate
+from ncclcheck.bench.parts_alone import isolate
 from ncclcheck.bench.point import measure_all
-from ncclcheck.bench.progress import new_page, read_page
+from ncclcheck.bench.progress_page import new_page, read_page
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.collectives import COLLECTIVES, ROOT, RankContext
 from ncclcheck.model.bench import BenchPlan, Op

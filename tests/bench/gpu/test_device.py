@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ncclcheck.bench.gpu.device import open_device
-from ncclcheck.bench.progress import Progress, ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import Progress, ProgressPage, new_page, read_page
 
 pytestmark = pytest.mark.slow  # imports torch
 

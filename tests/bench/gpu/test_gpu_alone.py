@@ -18,7 +18,7 @@ from ncclcheck.bench.gpu.gpu_health import HealthWatch
 from ncclcheck.bench.gpu.gpu_parts import GpuParts, Work
 from ncclcheck.bench.heartbeat import Heartbeat
 from ncclcheck.bench.point import BenchRank
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.blame_gpus import slow_gpus
 from ncclcheck.model.bench import BenchPlan, GpuSpeed

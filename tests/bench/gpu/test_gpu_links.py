@@ -14,7 +14,7 @@ from ncclcheck.bench.gpu.device import Device, gpu_device
 from ncclcheck.bench.gpu.gpu_links import TRANSFER_BYTES, gpu_links
 from ncclcheck.bench.heartbeat import Heartbeat
 from ncclcheck.bench.point import BenchRank
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.links.rails import slow_rails
 from ncclcheck.model.bench import BenchPlan, LinkSpeed

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ncclcheck.bench.gpu.gpu_pulse import GpuPulse
-from ncclcheck.bench.progress import ProgressPage, new_page, read_page
+from ncclcheck.bench.progress_page import ProgressPage, new_page, read_page
 from tests.bench.cuda_machine import Gpu, HungError, Machine
 from tests.bench.cuda_stand_in import install
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import RankState, judge
 from ncclcheck.bench.gpu.gpu_timer import Calls, GpuTimer, captured
-from ncclcheck.bench.progress import ProgressPage
-from ncclcheck.bench.watch import RankState, judge
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.bench.worker import _kind
 from ncclcheck.measure.blame import slow_ranks
 from ncclcheck.measure.blame_gpus import slow_gpus

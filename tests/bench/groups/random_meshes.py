@@ -15,7 +15,7 @@ from random import Random
 from ncclcheck.bench.gpu.device import open_device
 from ncclcheck.bench.groups.mesh_benchmark import measure_mesh
 from ncclcheck.bench.point import prepare
-from ncclcheck.bench.progress import ProgressPage
+from ncclcheck.bench.progress_page import ProgressPage
 from ncclcheck.bench.task import WorkerTask
 from ncclcheck.measure.collectives import COLLECTIVES
 from ncclcheck.measure.mesh.groups import group_sizes

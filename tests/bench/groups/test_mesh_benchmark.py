@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from ncclcheck.bench.culprits import all_done
 from ncclcheck.bench.supervise import start
 from ncclcheck.bench.task import WorkerTask
-from ncclcheck.bench.watch import all_done
 from ncclcheck.measure.mesh.parse import parse_mesh
 from ncclcheck.model.bench import BenchPlan
 from ncclcheck.model.benchmarks.mesh_bench import MeshBench, MeshCall, MeshPlan

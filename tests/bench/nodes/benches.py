@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.bench.nodes.bench_order import BenchOrder, BenchState, Left
 from ncclcheck.bench.nodes.bench_watch import Watched
 from ncclcheck.bench.nodes.node_workers import WorkerNode
-from ncclcheck.bench.watch import RankState
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.messages import SCHEMA, TOOL_VERSION
 from ncclcheck.exchange.roster import Member

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import Deadlines
 from ncclcheck.bench.nodes.ab_benchmark import (
     LEAST_ROUNDS,
     ROUNDS,
@@ -22,7 +23,6 @@ from ncclcheck.bench.nodes.ab_benchmark import (
 from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.bench_watch import BenchWatch, Watched
 from ncclcheck.bench.nodes.node_workers import run_workers
-from ncclcheck.bench.watch import Deadlines
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store

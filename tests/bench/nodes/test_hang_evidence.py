@@ -9,8 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck import timeouts
+from ncclcheck.bench.culprits import RankState
 from ncclcheck.bench.nodes.hang_evidence import HangWatch, culprits
-from ncclcheck.bench.watch import RankState
 from ncclcheck.model.bench import HangEvidence, NodeLog, RankFailure
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.gpu import GpuLog, LoggedError

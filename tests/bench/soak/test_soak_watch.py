@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import DEADLINES
 from ncclcheck.bench.nodes.bench_order import BLOCKS_KEPT, BenchOrder
 from ncclcheck.bench.nodes.bench_watch import BenchWatch
 from ncclcheck.bench.soak.series_folder import lines_in
 from ncclcheck.bench.soak.soak_watch import SoakWatch, sparkline, watch_of
-from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.model.bench import BenchPlan

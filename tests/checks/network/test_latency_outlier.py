@@ -51,6 +51,29 @@ def test_a_busy_cpu_is_not_the_network() -> None:
     assert is_silent("latency-outlier", later(cluster(4), 500.0, "node02", quickest=30.0))
 
 
+def test_a_node_whose_processes_are_late_and_whose_kernel_is_not_is_busy() -> None:
+    late = later(cluster(4), 500.0, "node02")
+    probes = tuple(
+        replace(probe, measured=replace(probe.measured, kernel_us=20.0)) if probe.measured else probe
+        for probe in some(late.probes)
+    )
+    found = finding("latency-outlier", replace(late, probes=probes))
+    assert (found.severity, found.hosts) == ("info", ("node02",))
+    assert "its network 20 us: the cores are busy" in found.summary
+
+
+def test_a_late_network_is_late_for_the_kernel_as_well() -> None:
+    late = later(cluster(4), 500.0, "node02")
+    probes = tuple(
+        replace(probe, measured=replace(probe.measured, kernel_us=probe.value - 10))
+        if probe.measured and probe.value
+        else probe
+        for probe in some(late.probes)
+    )
+    found = finding("latency-outlier", replace(late, probes=probes))
+    assert (found.severity, found.hosts) == ("warning", ("node02",))
+
+
 def test_two_nodes_have_nothing_to_compare_with() -> None:
     assert run("latency-outlier", cluster(2)).outcome == "not_applicable"
 

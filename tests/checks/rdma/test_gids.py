@@ -38,9 +38,9 @@ def test_the_subnet_is_that_of_the_interface_with_the_address() -> None:
 def test_an_unset_index_is_told_from_a_table_that_was_not_read() -> None:
     assert gids.entry_of(roce(), 3) == ROCE_GIDS[3]
     assert gids.entry_of(roce(), 4) is None
-    assert gids.is_table_told(roce(gids=()))
-    assert not gids.is_table_told(roce(gids=(), gid_table_length=UNREAD))
-    assert not gids.is_table_told(roce(gids=UNREAD))
+    assert gids.is_table_readable(roce(gids=()))
+    assert not gids.is_table_readable(roce(gids=(), gid_table_length=UNREAD))
+    assert not gids.is_table_readable(roce(gids=UNREAD))
 
 
 def test_routable_entries_come_with_ipv4_first() -> None:

@@ -10,11 +10,11 @@ from ncclcheck.cli.slurm_health.decision import (
     OWN_REASON,
     Result,
     SlurmNode,
+    decide,
     health_of,
     is_beyond,
     may_drain,
     most_drained,
-    wanted,
 )
 
 IDLE = SlurmNode("node1", frozenset({"IDLE"}))
@@ -32,7 +32,7 @@ def played(history: str, node: SlurmNode = IDLE) -> list[str]:
     """What is done after each result, with Slurm doing as it is told."""
     done: list[str] = []
     for end in range(1, len(history) + 1):
-        action = wanted(results(history[:end]), node)
+        action = decide(results(history[:end]), node)
         done.append(action.kind)
         if action.kind == "drain":
             node = OURS
@@ -75,19 +75,19 @@ def test_a_node_is_drained_after_two_bad_of_three_and_resumed_after_three_good(
 @pytest.mark.parametrize("history", ["bbb", "ggg", "bgb"])
 def test_a_drain_that_is_not_ours_stays_with_its_reason(reason: str, history: str) -> None:
     node = SlurmNode("node1", frozenset({"IDLE", "DRAIN"}), reason)
-    assert wanted(results(history), node).kind == "none"
+    assert decide(results(history), node).kind == "none"
 
 
 @pytest.mark.parametrize("states", [{"DOWN"}, {"DOWN", "DRAIN"}, {"IDLE", "POWERED_DOWN"}, {"FAIL"}])
 def test_a_node_that_is_away_is_left_alone(states: set[str]) -> None:
     for reason in ("", OURS.reason, "Not responding"):
         node = SlurmNode("node1", frozenset(states), reason)
-        assert wanted(results("bbb"), node).kind == wanted(results("ggg"), node).kind == "none"
+        assert decide(results("bbb"), node).kind == decide(results("ggg"), node).kind == "none"
 
 
 def test_a_note_of_an_administrator_is_not_overwritten() -> None:
     node = SlurmNode("node1", frozenset({"IDLE"}), "loaned to the other team")
-    assert wanted(results("bbb"), node).kind == "none"
+    assert decide(results("bbb"), node).kind == "none"
 
 
 @given(st.text("bg", min_size=1, max_size=30))

@@ -9,7 +9,7 @@ from ncclcheck.cli.watching.findings import report_of, sentence
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.job.watched import Watch
 from ncclcheck.model.report import Report
-from ncclcheck.report.watch import JobEnd
+from ncclcheck.report.watch_report import JobEnd
 from ncclcheck.run.judge import start_clock
 from tests.logs.ras_answers import MISSING_JSON_2_28_9, as_json
 

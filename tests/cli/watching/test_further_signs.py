@@ -10,9 +10,9 @@ import pytest
 
 from ncclcheck.cli.watching import further_signs as module
 from ncclcheck.cli.watching.further_signs import FurtherSigns
-from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
+from ncclcheck.cli.watching.watch_coordinator import LeadPlan
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.gpu.gpu_load import GpuLoads
 from ncclcheck.facts.job.rank_processes import RankProcess

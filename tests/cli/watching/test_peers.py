@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.peers import Peers
+from ncclcheck.cli.watching.watch_coordinator import LeadPlan
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ncclcheck.cli.watching import watcher as module
-from ncclcheck.cli.watching.lead import LeadPlan
 from ncclcheck.cli.watching.peers import Peers
-from ncclcheck.cli.watching.plan import WatchPlan
+from ncclcheck.cli.watching.watch_coordinator import LeadPlan
+from ncclcheck.cli.watching.watch_plan import WatchPlan
 from ncclcheck.cli.watching.watcher import Watcher
 from ncclcheck.facts.job.deaths import Death
 from ncclcheck.facts.job.rank_processes import RankProcess

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.exchange.deadline import Deadline
-from ncclcheck.exchange.join.first import hold_port, is_led_elsewhere, listen, own_way
+from ncclcheck.exchange.join.first import hold_port, is_led_elsewhere, listen, own_path
 from ncclcheck.exchange.probe.dial import dial
 from ncclcheck.exchange.store import keys
 from ncclcheck.exchange.store.memory import MemoryBackend
@@ -50,15 +50,15 @@ def test_a_store_takes_over_the_held_port_with_those_who_already_called() -> Non
 
 
 def test_a_name_that_is_this_node_is_served() -> None:
-    way = own_way(replace(launch(0, 2), master_addr="127.0.0.1"), frozenset(), Deadline(5))
+    way = own_path(replace(launch(0, 2), master_addr="127.0.0.1"), frozenset(), Deadline(5))
     assert way.outcome == "loopback"  # two nodes: the other one would look for node 0 on itself
     assert way.detail == "127.0.0.1 is a loopback address: other nodes would look for node 0 on themselves"
-    way = own_way(replace(launch(0, 2), master_addr="192.0.2.8"), frozenset({"192.0.2.8"}), Deadline(5))
+    way = own_path(replace(launch(0, 2), master_addr="192.0.2.8"), frozenset({"192.0.2.8"}), Deadline(5))
     assert way.outcome == "serving"
 
 
 def test_a_name_that_leads_elsewhere_is_not_this_node() -> None:
-    way = own_way(replace(launch(0, 2), master_addr="192.0.2.9"), frozenset({"192.0.2.8"}), Deadline(5))
+    way = own_path(replace(launch(0, 2), master_addr="192.0.2.9"), frozenset({"192.0.2.8"}), Deadline(5))
     assert way.outcome == "not-first-node"
     assert "192.0.2.9" in way.detail
 

@@ -99,7 +99,7 @@ def test_with_a_key_only_members_are_heard_and_answered(port: int) -> None:
     assert listener.final() == {}
     assert send_knock(at(port, key), message(2, final=True), 2.0) is not None
     assert set(listener.final()) == {2}
-    assert sorted(foreign.cause for foreign in trust.told().foreign) == ["no-key", "other-key"]
+    assert sorted(foreign.cause for foreign in trust.authentication().foreign) == ["no-key", "other-key"]
     listener.close()
 
 
@@ -132,7 +132,7 @@ def test_a_knock_of_another_run_with_the_same_key_is_not_taken_again(port: int) 
             assert between.recv(8192) != b""
         assert later.final() == {}
         later.close()
-    assert [foreign.cause for foreign in trust.told().foreign] == ["other-key"]
+    assert [foreign.cause for foreign in trust.authentication().foreign] == ["other-key"]
 
 
 def test_who_gets_no_answer_learns_that_its_requests_arrived(
@@ -243,7 +243,7 @@ def test_a_refusal_without_the_key_is_quoted_once_and_gives_up_no_node(port: int
         assert send_knock(at(port), refusal(2, "its key\x1b[2J"), 2.0) is not None
     assert send_knock(at(port), message(3, final=True), 0.3) is None  # of nothing else is any notice taken
     assert listener.final() == {}
-    foreign = trust.told().foreign
+    foreign = trust.authentication().foreign
     assert [(claim.said, claim.node_rank, claim.refuses) for claim in foreign] == [("node2", 2, "its key[2J")]
     assert len(said) == 1
     assert "node2 at 127.0.0.1 says that it does not take part" in said[0]

@@ -11,7 +11,7 @@ import pytest
 
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.join.verdict import (
-    Given,
+    GivenVerdict,
     VerdictAsker,
     VerdictConfirmation,
     VerdictServer,
@@ -52,20 +52,22 @@ def test_before_there_is_a_verdict_none_is_confirmed(server: VerdictServer, aske
 def test_the_verdict_is_confirmed_to_who_sent_what_was_judged(
     server: VerdictServer, asker: VerdictAsker
 ) -> None:
-    server.give(Given(0, "digest", dict(SENT)))
+    server.give(GivenVerdict(0, "digest", dict(SENT)))
     found = asked(server, asker)
     assert (found.exit_code, found.changed, found.report) == (0, (), "digest")
 
 
 def test_a_message_that_somebody_replaced_is_told(server: VerdictServer, asker: VerdictAsker) -> None:
-    server.give(Given(0, "", {**SENT, keys.answer(0, 2): "forged"}))
+    server.give(GivenVerdict(0, "", {**SENT, keys.answer(0, 2): "forged"}))
     assert asked(server, asker).changed == (keys.answer(0, 2),)
-    server.give(Given(0, "", {}))  # facts that nobody read were not judged; an answer may have come too late
+    server.give(
+        GivenVerdict(0, "", {})
+    )  # facts that nobody read were not judged; an answer may have come too late
     assert asked(server, asker).changed == (keys.facts(2),)
 
 
 def test_who_is_of_another_run_hears_nothing(server: VerdictServer, asker: VerdictAsker) -> None:
-    server.give(Given(0, "", {}))
+    server.give(GivenVerdict(0, "", {}))
     stranger = VerdictAsker(asker.store, "cd" * 16, 2)
     assert isinstance(ask_verdict(HERE, server.port, stranger, SENT), str)
 
@@ -108,7 +110,7 @@ def test_another_service_there_confirms_nothing(says: bytes, asker: VerdictAsker
 def test_garbage_and_silent_callers_do_not_keep_others_from_their_answer(
     server: VerdictServer, asker: VerdictAsker
 ) -> None:
-    server.give(Given(1, "", dict(SENT)))
+    server.give(GivenVerdict(1, "", dict(SENT)))
     silent = [socket.create_connection((HERE, server.port)) for _ in range(20)]
     for number, connection in enumerate(silent[:10]):
         connection.sendall([b"\x80\x04.\n", b"[]\n", b"x" * 100_000, b"\n"][number % 4])

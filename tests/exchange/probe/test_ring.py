@@ -26,7 +26,7 @@ from ncclcheck.exchange.probe.ring import (
     transfers,
     transfers_again,
 )
-from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.repeats import RetryRound
 from ncclcheck.measure.links.rounds import RoundPlan, plan_rounds
 
 pytestmark = pytest.mark.alone

@@ -6,7 +6,7 @@ from ncclcheck.exchange.probe.reachability import Peer, Target
 from ncclcheck.exchange.probe.ring import RepeatedRounds, Ring
 from ncclcheck.exchange.probe.ring_plan import plan_ring, ring_of_each
 from ncclcheck.exchange.roster import Member
-from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.repeats import RetryRound
 from ncclcheck.measure.links.rounds import plan_rounds
 from tests.fact_builders import address_of, host_of, launch
 from tests.probe_builders import probe

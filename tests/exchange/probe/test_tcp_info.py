@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 
+import pytest
+
 from ncclcheck.exchange.probe.channels import reset
-from ncclcheck.exchange.probe.tcp_info import Segments, segments_of
+from ncclcheck.exchange.probe.tcp_info import Segments, kernel_round_trip_us, segments_of
 from ncclcheck.model.fact import Missing
 
 
@@ -21,6 +23,25 @@ def test_packets_that_were_sent_are_counted_also_after_a_reset() -> None:
         counted = segments_of((caller,))
         assert not isinstance(counted, Missing)
         assert (counted.sent, counted.resent, counted.lost) == (1, 0, 0)
+
+
+def test_a_process_that_answers_late_does_not_make_the_kernel_late() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as caller,
+    ):
+        called, _ = server.accept()
+        caller.sendall(b"x")
+        caller.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            caller.recv(1)  # nobody answers for so long
+        called.sendall(called.recv(1))
+        caller.settimeout(20)
+        assert caller.recv(1) == b"x"
+        round_trip_us = kernel_round_trip_us(caller)
+        assert isinstance(round_trip_us, float)
+        assert 0 < round_trip_us < 25_000
+        called.close()
 
 
 def test_what_was_sent_again_in_vain_was_not_lost() -> None:

@@ -81,7 +81,7 @@ def test_members_share_values_counters_and_documents() -> None:
         assert second.set_document("facts/2", large) is None
         assert own.get_document("facts/2") == large
         assert first.wait("nothing", Deadline(0.05)) == Missing("timeout", "nothing did not come in time")
-    assert trust.told().foreign == ()
+    assert trust.authentication().foreign == ()
 
 
 @pytest.mark.parametrize("key", [None, new_key("another")])
@@ -91,7 +91,7 @@ def test_another_key_or_none_is_denied_and_named(key: RunKey | None) -> None:
         found = joined(address, key)
     assert isinstance(found, Missing)
     assert found.missing == "denied"
-    (foreign,) = trust.told().foreign
+    (foreign,) = trust.authentication().foreign
     assert (foreign.cause, foreign.said, foreign.node_rank) == ("other-key" if key else "no-key", "node2", 1)
 
 
@@ -124,7 +124,7 @@ def test_garbage_and_huge_frames_are_dropped_at_once_and_counted() -> None:
                 assert is_closed(stranger)
         assert isinstance(own.get("tickets"), Missing)
         assert own.lost is None
-    assert [(foreign.cause, foreign.count) for foreign in trust.told().foreign] == [("no-key", 4)]
+    assert [(foreign.cause, foreign.count) for foreign in trust.authentication().foreign] == [("no-key", 4)]
 
 
 def test_a_line_that_is_repeated_ends_the_connection_and_changes_nothing() -> None:
@@ -145,7 +145,7 @@ def test_a_line_that_is_repeated_ends_the_connection_and_changes_nothing() -> No
         assert stream.readline() != b""
         assert is_closed(wire)
     assert memory.read("tickets") == b"1"
-    assert [foreign.cause for foreign in trust.told().foreign] == ["damaged"]
+    assert [foreign.cause for foreign in trust.authentication().foreign] == ["damaged"]
 
 
 def test_an_introduction_of_another_connection_is_refused() -> None:

@@ -42,7 +42,7 @@ def test_members_read_what_members_write(run: Run) -> None:
     run.first.set("a", b"3")
     assert run.second.get("a") == b"3"
     assert (run.first.add("n", 1), run.second.add("n", 2)) == (1, 3)
-    assert run.trust.told().foreign == ()
+    assert run.trust.authentication().foreign == ()
 
 
 def test_forged_moved_replayed_and_erased_values_change_nothing(run: Run) -> None:
@@ -59,7 +59,7 @@ def test_forged_moved_replayed_and_erased_values_change_nothing(run: Run) -> Non
     assert run.second.wait("c", Deadline(0.05)) == Missing("timeout", "c did not come in time")
     run.stranger.set("d", b"no number")
     assert isinstance(run.second.get_document("d"), Missing)
-    assert run.trust.told().foreign
+    assert run.trust.authentication().foreign
 
 
 def test_values_of_another_run_with_the_same_key_are_foreign(run: Run) -> None:

@@ -92,7 +92,7 @@ def test_a_damaged_credential_is_refused() -> None:
 def test_under_slurm_node_0_makes_the_key_and_the_others_ask_for_it() -> None:
     trust = trust_of(None, SLURM, NODE_0)
     assert isinstance(trust.key, RunKey)
-    assert trust.told().by == "munge"
+    assert trust.authentication().by == "munge"
     other = trust_of(None, SLURM, Launch("slurm", 1, 2, 0, 1, 1, 2, "node1", 29500))
     assert (other.key, other.asks_munge) == (None, True)
     given = new_key("--key-file")

@@ -13,7 +13,7 @@ def test_messages_are_counted_by_origin_and_cause() -> None:
         trust.drop("::ffff:10.0.0.9", "no-key")
     trust.drop("10.0.0.9", "other-key", "node2\x1b[31m", 1)
     trust.drop("10.0.0.9", "other-key", "another", 2)
-    assert trust.told() == Authentication(
+    assert trust.authentication() == Authentication(
         "munge", (Foreign("10.0.0.9", "no-key", 3), Foreign("10.0.0.9", "other-key", 2, "node2[31m", 1))
     )
 
@@ -22,5 +22,5 @@ def test_many_origins_take_no_more_room() -> None:
     trust = Trust()
     for number in range(1000):
         trust.drop(f"fe80::{number:x}%eth0", "no-key")
-    told = trust.told()
+    told = trust.authentication()
     assert (told.by, len(told.foreign), told.further) == ("", MOST_ORIGINS, 1000 - MOST_ORIGINS)

@@ -6,7 +6,7 @@ from ncclcheck.measure.mesh.job_mesh import meshes, placement
 from ncclcheck.model.benchmarks.mesh import Mesh, MeshDimension, MeshPlacement
 from ncclcheck.model.fact import Missing
 from tests.builders import cluster, with_facts
-from tests.checks.bench.test_mesh_placement import seen
+from tests.checks.mesh.test_mesh_placement import seen
 
 
 def test_the_ranks_are_counted_node_by_node() -> None:

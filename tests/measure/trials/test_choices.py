@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncclcheck.measure.trials.choices import is_unchanged, is_untold
+from ncclcheck.measure.trials.choices import is_unchanged, is_unknown
 from ncclcheck.model.benchmarks.trials import CallChoice, Point
 
 TREE = {"NCCL_ALGO": "Tree"}
@@ -36,5 +36,5 @@ def test_only_the_log_of_the_same_call_tells(
     untold: bool,
 ) -> None:
     assert is_unchanged(arm, as_is, own, [POINT]) is unchanged
-    assert is_untold(arm, as_is, own, [POINT]) is untold
+    assert is_unknown(arm, as_is, own, [POINT]) is untold
     assert not is_unchanged(arm, as_is, own, [])

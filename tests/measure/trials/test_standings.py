@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.measure.trials.outcome import AS_IS, Told, trials_of
+from ncclcheck.measure.trials.outcome import AS_IS, ArmRecord, trials_of
 from ncclcheck.measure.trials.race import Rules
 from ncclcheck.measure.trials.standings import TWIN, Standings
 from ncclcheck.model.bench import BenchPlan
@@ -78,7 +78,7 @@ def test_who_is_beaten_is_no_proof_of_no_gain() -> None:
         BenchPlan("gloo", ("all_reduce",), (1 << 20,), "float32", 5, None, 9.0, True),
     )
     request = TryRequest(({"NCCL_ALGO": "Tree"}, {"NCCL_ALGO": "Ring"}))
-    told = {arm: Told() for arm in (AS_IS, TWIN, 0, 1)}
+    told = {arm: ArmRecord() for arm in (AS_IS, TWIN, 0, 1)}
     again = tuple((0.3 + 0.001 * number,) for number in range(5))
     best, beaten = trials_of(plan, request, standings, told, {0: again})[2:]
     assert (best.outcome, beaten.outcome) == ("advised", "undecided")

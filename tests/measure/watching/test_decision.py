@@ -10,8 +10,8 @@ import pytest
 from msgspec.structs import replace
 
 from ncclcheck.measure.watching.decision import JobStudy, decide, decide_job, stands
+from ncclcheck.measure.watching.decision_text import sentence_on
 from ncclcheck.measure.watching.node_study import Studied
-from ncclcheck.measure.watching.words import told
 from ncclcheck.model.job.together import NodeStudy, RankStudy
 from ncclcheck.model.job.watched import BlockedLink, Frame, Look, RankLook, WatchedRank
 from tests.measure.watching.test_stacks import ALL_REDUCE, JOB, LOADER
@@ -59,7 +59,7 @@ def test_the_rank_outside_is_the_culprit_with_its_line() -> None:
     (culprit,) = watch.culprits
     assert (culprit.rank, culprit.host, culprit.file, culprit.line) == (2, "node01", "/home/me/train.py", 33)
     assert watch.victims == (0, 1, 3)
-    assert told(watch) == (
+    assert sentence_on(watch) == (
         "the job hangs: rank 2 on node01 (pid 102) is at /home/me/train.py:33 in evaluate; nothing has advanced for "
         "70 s; ranks 0-1, 3 wait in all_reduce for it"
     )
@@ -68,7 +68,7 @@ def test_the_rank_outside_is_the_culprit_with_its_line() -> None:
 def test_ranks_that_are_all_outside_are_quiet() -> None:
     watch = decide(_studied(LOADER, LOADER))
     assert watch.decision == "quiet"
-    assert "no hang" in told(watch)
+    assert "no hang" in sentence_on(watch)
 
 
 def test_a_stack_that_changed_is_no_hang() -> None:
@@ -84,7 +84,7 @@ def test_ranks_that_wake_up_inside_a_collective_are_no_hang() -> None:
 def test_a_rank_that_computes_outside_is_quiet_and_one_that_polls_is_a_hang() -> None:
     computing = decide(_studied(ALL_REDUCE, SLEEPING, after=_look(10, 2, cpu_s={1: 60.0})))
     assert computing.decision == "quiet"
-    assert "rank 1 on node01 (pid 101) computes at /home/me/train.py:33" in told(computing)
+    assert "rank 1 on node01 (pid 101) computes at /home/me/train.py:33" in sentence_on(computing)
     polling = decide(_studied(ALL_REDUCE, SLEEPING, after=_look(10, 2, switches={1: 2000})))
     assert polling.decision == "hang"
 
@@ -107,26 +107,26 @@ def test_the_fewer_ranks_in_another_collective_are_the_culprits() -> None:
     watch = decide(_studied(ALL_REDUCE, ALL_REDUCE, ALL_REDUCE, BARRIER))
     assert watch.decision == "hang"
     assert [culprit.rank for culprit in watch.culprits] == [3]
-    assert "calls another collective (barrier)" in told(watch)
+    assert "calls another collective (barrier)" in sentence_on(watch)
 
 
 def test_all_ranks_of_the_world_in_one_call_are_a_hang_without_a_culprit() -> None:
     watch = decide(_studied(ALL_REDUCE, ALL_REDUCE))
     assert (watch.decision, watch.culprits) == ("hang", ())
-    assert "ranks 0-1 wait in all_reduce, all ranks in the same call" in told(watch)
+    assert "ranks 0-1 wait in all_reduce, all ranks in the same call" in sentence_on(watch)
 
 
 def test_all_ranks_of_this_node_in_one_call_wait_for_another_node_which_is_no_finding_here() -> None:
     watch = decide(_studied(ALL_REDUCE, ALL_REDUCE, world_size=8))
     assert watch.decision == "quiet"
-    assert "whoever they wait for is on another node" in told(watch)
+    assert "whoever they wait for is on another node" in sentence_on(watch)
 
 
 def test_a_rank_that_ended_before_is_the_culprit() -> None:
     gone = WatchedRank(1, "node01", 77, reason="ended with exit code 0")
     watch = decide(_studied(ALL_REDUCE, world_size=2, ended=(gone,)))
     assert watch.decision == "hang"
-    assert "rank 1 on node01 (pid 77) ended with exit code 0" in told(watch)
+    assert "rank 1 on node01 (pid 77) ended with exit code 0" in sentence_on(watch)
 
 
 def test_without_stacks_nothing_is_claimed() -> None:
@@ -189,29 +189,30 @@ def test_a_silent_node_is_named_where_all_others_wait() -> None:
     job = JobStudy((_node(1, _waits(0), _waits(1), world_size=4),), silent=("node2",))
     watch = decide_job(job)
     assert watch.decision == "hang"
-    assert "node2 is not heard from" in told(watch)
+    assert "node2 is not heard from" in sentence_on(watch)
 
 
 def test_ranks_a_call_apart_are_no_culprits_where_a_node_is_silent_or_the_network_holds_bytes() -> None:
     apart = (_node(1, _waits(0, "broadcast"), world_size=3), _node(2, _waits(1, "all_reduce"), world_size=3))
     watch = decide_job(JobStudy(apart, silent=("node3",)))
     assert (watch.decision, watch.culprits, watch.victims) == ("hang", (), (0, 1))
-    assert "ranks 0-1 wait in broadcast or all_reduce, all ranks that can be seen in a collective" in told(
-        watch
+    assert (
+        "ranks 0-1 wait in broadcast or all_reduce, all ranks that can be seen in a collective"
+        in sentence_on(watch)
     )
-    assert "node3 is not heard from" in told(watch)
+    assert "node3 is not heard from" in sentence_on(watch)
     link = BlockedLink("node1", "node3", 0, 48, 5, heard=False)
     blocked = (replace(apart[0], blocked=(link,)), apart[1], _node(3, _waits(2, "broadcast"), world_size=3))
     watch = decide_job(JobStudy(blocked))
     assert (watch.decision, watch.culprits) == ("hang", ())
-    assert "48 bytes from node1 to node3 are not acknowledged" in told(watch)
+    assert "48 bytes from node1 to node3 are not acknowledged" in sentence_on(watch)
 
 
 def test_bytes_that_are_not_acknowledged_are_a_hang_of_the_network() -> None:
     link = BlockedLink("node1", "node2", 0, 4096, 5, heard=True)
     watch = decide_job(JobStudy((_node(1, _waits(0), world_size=4, blocked=(link,)),)))
     assert watch.decision == "hang"
-    assert "packets from node1 to node2 get lost" in told(watch)
+    assert "packets from node1 to node2 get lost" in sentence_on(watch)
 
 
 def test_16384_ranks_are_decided_in_seconds() -> None:
@@ -231,4 +232,4 @@ def test_16384_ranks_are_decided_in_seconds() -> None:
     assert len(watch.victims) == 16383
     assert seconds < 5
     assert peak_bytes < 1 << 30
-    assert len(told(watch)) < 1000
+    assert len(sentence_on(watch)) < 1000

@@ -6,7 +6,7 @@ import pytest
 
 from ncclcheck.model.fact import Fact
 from ncclcheck.model.hardware import GpuNic
-from ncclcheck.nccl.rdma.gpudirect import describe, farthest, ways
+from ncclcheck.nccl.rdma.gpudirect import describe, farthest, gpudirect_methods
 from tests.nccl.hardware import UNREAD, port
 
 NV_MEM = "/sys/kernel/mm/memory_peers/nv_mem/version"
@@ -110,6 +110,6 @@ def test_the_level(value: str, version: str, expected: str) -> None:
 
 
 def test_each_way_is_open_closed_or_not_known() -> None:
-    assert [is_open for is_open, _ in ways((MODULE,), False, {}, "2.28.9")] == [True, False]
-    assert [is_open for is_open, _ in ways((), True, {}, "2.28.9")] == [False, True]
-    assert [is_open for is_open, _ in ways(UNREAD, UNREAD, {}, "2.28.9")] == [None, None]
+    assert [is_open for is_open, _ in gpudirect_methods((MODULE,), False, {}, "2.28.9")] == [True, False]
+    assert [is_open for is_open, _ in gpudirect_methods((), True, {}, "2.28.9")] == [False, True]
+    assert [is_open for is_open, _ in gpudirect_methods(UNREAD, UNREAD, {}, "2.28.9")] == [None, None]

@@ -11,10 +11,10 @@ from typing import cast
 import pytest
 from msgspec.structs import replace
 
+from ncclcheck.bench.culprits import DEADLINES
 from ncclcheck.bench.nodes.bench_order import BenchOrder
 from ncclcheck.bench.nodes.bench_watch import quick_deadlines
 from ncclcheck.bench.nodes.node_workers import run_workers
-from ncclcheck.bench.watch import DEADLINES
 from ncclcheck.exchange.deadline import Deadline
 from ncclcheck.exchange.roster import Member
 from ncclcheck.exchange.store.base import Store

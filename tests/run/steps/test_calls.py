@@ -14,7 +14,7 @@ from ncclcheck.exchange.probe.ring_plan import ring_of_each
 from ncclcheck.exchange.store.base import Store
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.opening import within_process
-from ncclcheck.measure.links.again import RetryRound
+from ncclcheck.measure.links.repeats import RetryRound
 from ncclcheck.measure.links.rounds import plan_rounds
 from ncclcheck.run.steps.base import Bounds
 from ncclcheck.run.steps.measure import MeasureOrder

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import count
 
-from ncclcheck.facts.checkpoints.kinds.rule import MOST_NEEDED, Lacks, Rule, untold
+from ncclcheck.facts.checkpoints.kinds.rule import MOST_NEEDED, Lacks, Rule, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.model.job.checkpoint_names import RANK, SAVED
 
@@ -47,7 +47,7 @@ def _absent(files: Files, pattern: re.Pattern[str]) -> Iterator[str]:
 
 
 def ranks(files: Files) -> Lacks | None:
-    """Doubt files of ranks with a hole in their numbers, of which nothing tells how many they are.
+    """Doubt files of ranks with a hole in their numbers, where nothing says how many there are.
 
     A node may have those of its own ranks, or a file of every n-th rank only: numbers at equal distances have no hole.
     """
@@ -62,7 +62,7 @@ def ranks(files: Files) -> Lacks | None:
         if missing:
             gone = next(number for number in count(min(numbers), distance) if number not in numbers)
             why = f"{before}{gone}{after} is not there, though there are {len(numbers)} others up to {max(numbers)}"
-            return Lacks("file", unknown=untold(why))
+            return Lacks("file", unknown=unknown_reason(why))
     return None
 
 

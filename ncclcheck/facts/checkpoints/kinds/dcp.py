@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from ncclcheck import timeouts
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
@@ -53,7 +53,7 @@ def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
     later_s = files.times_s[newest] - files.times_s[f"{below}{_METADATA}"]
     if later_s < timeouts.CHECKPOINT_STALE_S:
         return None
-    return untold(
+    return unknown_reason(
         f"{below}{_METADATA} is {later_s / 60:.0f} minutes older than {newest}, and is written last: a save over this "
         "one was killed, or a copy did not keep the times"
     )
@@ -62,12 +62,12 @@ def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
 def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:
     data = files.read(f"{below}{_METADATA}", METADATA_BYTES)
     if data is None:
-        return untold(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
+        return unknown_reason(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
     try:
-        told = read_records(data, is_late=files.is_late)
+        metadata = read_records(data, is_late=files.is_late)
     except PickleTooLong as error:
         return Missing("timeout", f"{below}{_METADATA}: {error}")
-    stored = told.field("storage_data") if isinstance(told, Record) else None
+    stored = metadata.field("storage_data") if isinstance(metadata, Record) else None
     if not isinstance(stored, dict):
         raise DecodeError("is no metadata of torch.distributed.checkpoint")
     least: dict[str, int] = {}

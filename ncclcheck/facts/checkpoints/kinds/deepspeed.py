@@ -53,16 +53,16 @@ def _folder(files: Files, below: str, names: list[str]) -> Lacks:
     model = [int(found[1]) for name in names if (found := _MODEL.fullmatch(name))]
     zero_3 = [(int(found[1]), int(found[2])) for name in names if (found := _ZERO_3_MODEL.fullmatch(name))]
     source = next((f"{below}{name}" for name in sorted(names) if _MODEL.fullmatch(name)), "")
-    told = read_saved(files, source) if source else None
+    state = read_saved(files, source) if source else None
     data_ranks = (
-        number(told, "dp_world_size") or max((rank for rank, _ in (*optimizer, *zero_3)), default=-1) + 1
+        number(state, "dp_world_size") or max((rank for rank, _ in (*optimizer, *zero_3)), default=-1) + 1
     )
     model_ranks = (
-        number(told, "mp_world_size") or max((*model, *(rank for _, rank in optimizer)), default=-1) + 1
+        number(state, "mp_world_size") or max((*model, *(rank for _, rank in optimizer)), default=-1) + 1
     )
     if data_ranks * model_ranks > MOST_NEEDED:
         return too_many("deepspeed")
-    prefix = _optimizer_prefix(names, told)
+    prefix = _optimizer_prefix(names, state)
     needs = []
     for model_rank in range(model_ranks):
         per_rank = [f"zero_pp_rank_{rank}_mp_rank_{model_rank:02d}" for rank in range(data_ranks)]
@@ -74,21 +74,21 @@ def _folder(files: Files, below: str, names: list[str]) -> Lacks:
         if prefix is not None:
             needs += [f"{prefix}{name}_optim_states.pt" for name in per_rank]
     lacks = compared("deepspeed", files, [Need(f"{below}{name}") for name in needs])
-    return with_unread(lacks, source, told)
+    return with_unread(lacks, source, state)
 
 
-def _optimizer_prefix(names: list[str], told: Any) -> str | None:
+def _optimizer_prefix(names: list[str], state: Any) -> str | None:
     """Return what the names of ZeRO's optimizer states begin with; None where there are none to be expected."""
     written = next((name for name in names if _OPTIMIZER.fullmatch(name)), "")
     if written:
         return written[: written.index("zero_")]
-    if not isinstance(told, dict):
+    if not isinstance(state, dict):
         return None
-    config = told.get("ds_config")
+    config = state.get("ds_config")
     # runtime/engine.py, _save_checkpoint: the shapes are saved if there is an optimizer, and ZeRO shards it
     if not (
-        told["param_shapes"]
-        if "param_shapes" in told
+        state["param_shapes"]
+        if "param_shapes" in state
         else number(_part(config, "zero_optimization"), "stage")
     ):
         return None

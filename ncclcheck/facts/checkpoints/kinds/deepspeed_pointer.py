@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncclcheck.facts.checkpoints.kinds.deepspeed import folders_of
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Rule, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Rule, unknown_reason
 from ncclcheck.facts.checkpoints.kinds.transformers import STATE
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.pointers import LATEST, first_line
@@ -24,7 +24,7 @@ def inner_pointer(files: Files) -> Lacks | None:
             continue
         named = first_line(files.folder / inside / LATEST)
         if not named:
-            unknown = untold(f"{inside}{LATEST} is empty")
+            unknown = unknown_reason(f"{inside}{LATEST} is empty")
         elif not any(name.startswith(f"{inside}{named}/") for name in files.sizes):
             missing.append(f"{inside}{named}/")
     return Lacks("deepspeed", tuple(missing), unknown=unknown) if missing or unknown else None

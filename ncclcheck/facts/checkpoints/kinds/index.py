@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.kinds.json_files import read_json
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 from ncclcheck.facts.checkpoints.safetensors import header_of
 from ncclcheck.facts.checkpoints.torch_zip import Unread
@@ -33,11 +33,11 @@ def index(files: Files) -> Lacks | None:
 
 
 def _shards(files: Files, name: str) -> Lacks:
-    told = read_json(files, name)
-    if isinstance(told, Unread) and not told.is_damaged:
-        return Lacks("index", unknown=untold(f"{name}: {told.reason}"))
+    index = read_json(files, name)
+    if isinstance(index, Unread) and not index.is_damaged:
+        return Lacks("index", unknown=unknown_reason(f"{name}: {index.reason}"))
     below = "" if "/" not in name else name[: name.rindex("/") + 1]
-    shards = told.get("weight_map") if isinstance(told, dict) else None
+    shards = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(shards, dict) or not all(isinstance(shard, str) for shard in shards.values()):
         return Lacks("index", damaged=(f"{name}: has no weight_map",))
     weights: dict[str, set[str]] = {}

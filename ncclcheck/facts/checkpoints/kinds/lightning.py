@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Rule, untold
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Rule, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
 
 
@@ -14,7 +14,9 @@ def lightning(files: Files) -> Lacks | None:
     is_sharded = files.folder.name.endswith(".ckpt") and ".metadata" in files.sizes
     if not is_sharded or "meta.pt" in files.sizes:
         return None
-    return Lacks("dcp", unknown=untold("a sharded checkpoint of Lightning has meta.pt, which is not there"))
+    return Lacks(
+        "dcp", unknown=unknown_reason("a sharded checkpoint of Lightning has meta.pt, which is not there")
+    )
 
 
 RULES: tuple[Rule, ...] = (lightning,)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.kinds.json_files import read_json
-from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, untold, with_unread
+from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, unknown_reason, with_unread
 from ncclcheck.facts.checkpoints.listing import DEPTH, Files
 from ncclcheck.facts.checkpoints.torch_zip import Unread
 from ncclcheck.model.fact import Missing
@@ -28,7 +28,7 @@ _DEPTH = 8  # of lists in lists
 
 
 class _Listed(Struct, frozen=True):
-    """A file of the manifest, and its size in bytes where that is told."""
+    """A file of the manifest, and its size in bytes where it is given."""
 
     name: str
     size: int | None
@@ -41,32 +41,32 @@ def manifest(files: Files) -> Lacks | None:
     """
     if _MANIFEST not in files.sizes:
         return None
-    told = read_json(files, _MANIFEST)
-    if isinstance(told, Unread):
-        return with_unread(Lacks("manifest"), _MANIFEST, told)
-    listed = list(_listed(files, told))
+    content = read_json(files, _MANIFEST)
+    if isinstance(content, Unread):
+        return with_unread(Lacks("manifest"), _MANIFEST, content)
+    listed = list(_listed(files, content))
     if not listed:
         if _MARKER not in files.sizes:
             return None  # some other program's manifest.json
-        return Lacks("manifest", unknown=untold(f"{_MANIFEST} lists no files"))
+        return Lacks("manifest", unknown=unknown_reason(f"{_MANIFEST} lists no files"))
     needs, outside = _needs(files, listed)
     lacks = compared("manifest", files, [Need(_MARKER), *needs])
     return replace(
         lacks,
-        damaged=(*lacks.damaged, *_too_few(told, len(listed))),
-        unknown=outside or _fewer_than_ranks(told),
+        damaged=(*lacks.damaged, *_too_few(content, len(listed))),
+        unknown=outside or _fewer_than_ranks(content),
     )
 
 
-def _listed(files: Files, told: Any) -> Iterator[_Listed]:
+def _listed(files: Files, content: Any) -> Iterator[_Listed]:
     """Yield the files: of all lists that have a known name, else of all names with an ending."""
-    if not isinstance(told, dict):
-        yield from _files_in(files, told, _DEPTH)
+    if not isinstance(content, dict):
+        yield from _files_in(files, content, _DEPTH)
         return
-    lists = [told[key] for key in _LIST_FIELDS if isinstance(told.get(key), list | dict)]
+    lists = [content[key] for key in _LIST_FIELDS if isinstance(content.get(key), list | dict)]
     if not lists:
         lists = [
-            {name: value for name, value in told.items() if "." in name}
+            {name: value for name, value in content.items() if "." in name}
         ]  # `version` and the like are no files
     for found in lists:
         yield from _files_in(files, found, _DEPTH)
@@ -108,13 +108,13 @@ def _is_name(files: Files, text: str) -> bool:
     return text in files.sizes or "." in text or "/" in text
 
 
-def _size(told: Any) -> int | None:
-    """Return a size that is told as a number, or as its digits."""
-    if isinstance(told, float) and told.is_integer():
-        return int(told)
-    if isinstance(told, str) and told.isascii() and told.isdigit() and len(told) < 20:  # noqa: PLR2004 (a checksum)
-        return int(told)
-    return told if isinstance(told, int) and not isinstance(told, bool) else None
+def _size(value: Any) -> int | None:
+    """Return a size that is written as a number, or as its digits."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:  # noqa: PLR2004 (a checksum)
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _needs(files: Files, listed: list[_Listed]) -> tuple[list[Need], Missing | None]:
@@ -125,7 +125,7 @@ def _needs(files: Files, listed: list[_Listed]) -> tuple[list[Need], Missing | N
     for file in listed:
         name = _inside(files, root, file.name)
         if name is None:
-            outside = untold(f"{_MANIFEST} lists {file.name}, which is outside and not looked at")
+            outside = unknown_reason(f"{_MANIFEST} lists {file.name}, which is outside and not looked at")
         elif name not in folders or name in files.sizes:
             needs.append(Need(name, file.size or 0, exact=file.size is not None))
     return needs, outside
@@ -142,18 +142,18 @@ def _inside(files: Files, root: str, name: str) -> str | None:
     return None if plain.startswith("..") else plain
 
 
-def _too_few(told: Any, listed: int) -> Iterator[str]:
-    count = max((size for name in _COUNT_FIELDS if (size := _size(_field(told, (name,))))), default=0)
+def _too_few(content: Any, listed: int) -> Iterator[str]:
+    count = max((size for name in _COUNT_FIELDS if (size := _size(_field(content, (name,))))), default=0)
     if count > listed:
         yield f"{_MANIFEST}: lists {listed} files of the {count} that it tells of"
 
 
-def _fewer_than_ranks(told: Any) -> Missing | None:
+def _fewer_than_ranks(content: Any) -> Missing | None:
     """Doubt a list of shards that is shorter than the number of ranks; a file of all of them may be meant."""
-    ranks, shards = _size(_field(told, ("world_size",))), _field(told, ("shards",))
+    ranks, shards = _size(_field(content, ("world_size",))), _field(content, ("shards",))
     if ranks is None or not isinstance(shards, list | dict) or len(shards) >= ranks:
         return None
-    return untold(f"{_MANIFEST} tells of {ranks} ranks, and lists {len(shards)} shards")
+    return unknown_reason(f"{_MANIFEST} tells of {ranks} ranks, and lists {len(shards)} shards")
 
 
 def _field(value: Any, names: Iterable[str]) -> Any:

@@ -42,8 +42,8 @@ def megatron(files: Files) -> Lacks | None:
         return None
     parts = [tuple(int(part) for part in match.groups()[1:] if part is not None) for match in found.values()]
     source = min(found)
-    told = read_saved(files, source)
-    arguments = told.get("args") if isinstance(told, dict) else None
+    state = read_saved(files, source)
+    arguments = state.get("args") if isinstance(state, dict) else None
     sizes = [
         number(arguments, f"{kind}_model_parallel_size")
         or max(part[place] for part in parts if len(part) > place) + 1
@@ -56,7 +56,7 @@ def megatron(files: Files) -> Lacks | None:
     for size in sizes[1:]:
         folders = [f"{folder}_{rank:03d}" for folder in folders for rank in range(size)]
     lacks = compared("megatron", files, [Need(f"{folder}/{last}") for folder in folders])
-    return replace(with_unread(lacks, source, told), named_by=TRACKER)
+    return replace(with_unread(lacks, source, state), named_by=TRACKER)
 
 
 def companions(files: Files) -> Lacks | None:

@@ -42,7 +42,7 @@ class Lacks(Struct, frozen=True):
 Rule: TypeAlias = Callable[[Files], Lacks | None]
 
 
-def untold(reason: str) -> Missing:
+def unknown_reason(reason: str) -> Missing:
     """Return why a checkpoint cannot be called complete, where more time would not help."""
     return Missing("unsupported", reason)
 
@@ -77,22 +77,26 @@ def too_many(kind: CheckpointFormat) -> Lacks:
     why = (
         f"its names, or what is saved in it, tell of more than {MOST_NEEDED:,} files: they are not looked for"
     )
-    return Lacks(kind, unknown=untold(why))
+    return Lacks(kind, unknown=unknown_reason(why))
 
 
-def with_unread(lacks: Lacks, source: str, told: Any) -> Lacks:
-    """Add why the file that tells how many ranks there are does not: names alone do not make a checkpoint complete."""
-    if not isinstance(told, Unread):
+def with_unread(lacks: Lacks, source: str, content: Any) -> Lacks:
+    """Add why the file with the number of ranks does not give it: names alone do not make a checkpoint complete."""
+    if not isinstance(content, Unread):
         return lacks
-    line = f"{source}: {told.reason}"
-    if told.is_damaged:
+    line = f"{source}: {content.reason}"
+    if content.is_damaged:
         return replace(lacks, damaged=(*lacks.damaged, line))
-    return replace(lacks, unknown=lacks.unknown or untold(line))
+    return replace(lacks, unknown=lacks.unknown or unknown_reason(line))
 
 
-def number(told: Any, name: str) -> int:
-    """Return a number that the saved object tells, of a dictionary or of an object's state; 0 where it does not."""
+def number(content: Any, name: str) -> int:
+    """Return a number from a dictionary or an object's state; 0 where there is none."""
     value = (
-        told.get(name) if isinstance(told, dict) else told.field(name) if isinstance(told, Record) else None
+        content.get(name)
+        if isinstance(content, dict)
+        else content.field(name)
+        if isinstance(content, Record)
+        else None
     )
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_RANKS else 0
