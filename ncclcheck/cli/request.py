@@ -25,7 +25,7 @@ from ncclcheck.cli.hosts_option import head_request
 from ncclcheck.cli.key_option import key_or_refusal
 from ncclcheck.cli.options import USUAL_TIMEOUTS
 from ncclcheck.cli.values import WholeNumber
-from ncclcheck.exchange.trust.run_key import RefusedKey, RunKey
+from ncclcheck.exchange.trust.run_key import RunKey
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench_setup import BenchRequest, Under
@@ -72,14 +72,12 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
         raise UsageError(
             f"{len(head.hosts)} hosts contradict nodes = {policy.nodes} in {expect}: make them the same"
         )
-    key = key_or_refusal(option_values, os.environ)
     return RunOptions(
         command=command,
         flags=LaunchFlags() if command == "node" else _flags(option_values, policy),
         head=head,
         meet_in=option_values.get("meet_in"),
-        key=key if isinstance(key, RunKey) else None,
-        refused_key=key if isinstance(key, RefusedKey) else None,
+        **_key(option_values),
         # What a policy demands of nodes cannot be asked of an image; what the command line does, is answered: exit 3.
         gpus_per_node=_first(
             option_values.get("gpus_per_node"), None if option_values.get("image") else policy.gpus_per_node
@@ -110,6 +108,11 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
         preflight=not option_values.get("no_preflight"),
         wants_documents=bool(option_values.get("output") or option_values.get("save")),
     )
+
+
+def _key(option_values: Mapping[str, Any]) -> dict[str, Any]:
+    key = key_or_refusal(option_values, os.environ)
+    return {"key" if isinstance(key, RunKey) else "refused_key": key}
 
 
 def _with_policy(command: Command, option_values: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
