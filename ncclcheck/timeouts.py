@@ -29,6 +29,7 @@ SOAK_BLOCK_S = 10.0  # --every of soak: of one block
 SOAK_LEAST_BLOCK_S = 0.5  # the same, at least: a block has to hold a few iterations
 SOAK_LONGEST_BLOCK_S = 600.0  # the same, at most
 SOAK_PART_S = 0.05  # one part of a transfer between two nodes of a soak; a transfer has a dozen
+SOAK_TOLD_S = 60.0  # of a drop: the report says which size it needs to show in the noise
 SOAK_PAIRS_S = 1.5  # a turn of pairs, both ways, as the shortest soak counts it
 SOAK_WRITE_S = 10.0  # a block of a soak onto the disk of node 0, which meanwhile watches nothing
 SOAK_COUNTERS_S = 2.0  # reading the counters of a node between two blocks: a card may hold it up

@@ -63,10 +63,10 @@ def source(names: Iterable[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def version_script(wanted: dict[str, str]) -> str:
+def version_script(symbols_by_file: dict[str, str]) -> str:
     """Return the linker's version script: without the versions, ld.so warns about every library."""
     nodes: dict[str, list[str]] = defaultdict(list)
-    for name, version in sorted(wanted.items()):
+    for name, version in sorted(symbols_by_file.items()):
         if version:
             nodes[version].append(f"{name};")
     return "".join(f"{version} {{ {' '.join(names)} }};\n" for version, names in nodes.items())
@@ -80,16 +80,16 @@ def main() -> int:
     present = [path for path in site.glob("nvidia/**/*.so*") if path.is_file()]
     defined = symbols([*torch, *present], "defined")
     undefined = symbols(torch, "undefined")
-    wanted = {
+    symbols_by_file = {
         name: version
         for name, version in undefined.items()
         if FUNCTION.fullmatch(name) and name not in defined
     }
-    (out / "stubs.c").write_text(source(wanted))
-    (out / "stubs.map").write_text(version_script(wanted))
+    (out / "stubs.c").write_text(source(symbols_by_file))
+    (out / "stubs.map").write_text(version_script(symbols_by_file))
     built = out / "libstubs.so"
     options = ["-w", "-O1", "-fPIC", "-shared", "-nostdlib"]
-    if any(wanted.values()):
+    if any(symbols_by_file.values()):
         options.append(f"-Wl,--version-script={out / 'stubs.map'}")
     subprocess.run(["gcc", *options, "-o", str(built), str(out / "stubs.c")], check=True)
     missing = set[str]().union(*(needed(library) for library in torch)) - {path.name for path in present}

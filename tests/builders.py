@@ -90,8 +90,8 @@ def without(snapshot: Snapshot, host: str, section: str, missing: Missing = GONE
 def with_environment(snapshot: Snapshot, host: str, **changes: str | None) -> Snapshot:
     """The snapshot with variables set (or, with None, not set) on one node. The library is not asked again."""
     environment = {**some(node(snapshot, host).facts.environment), **changes}
-    kept = {name: value for name, value in environment.items() if value is not None}
-    return with_facts(snapshot, host, environment=kept)
+    variables = {name: value for name, value in environment.items() if value is not None}
+    return with_facts(snapshot, host, environment=variables)
 
 
 def with_choice(snapshot: Snapshot, host: str, name: str | None, address: str | None) -> Snapshot:

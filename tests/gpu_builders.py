@@ -70,6 +70,6 @@ def with_all_gpus(snapshot: Snapshot, **changes: Any) -> Snapshot:
 
 
 def _changed(gpu: Any, changes: dict[str, Any]) -> Any:
-    own = {name: value for name, value in changes.items() if name in gpu.__struct_fields__}
-    state = {name: value for name, value in changes.items() if name not in own}
-    return replace(gpu, state=replace(gpu.state, **state), **own)
+    gpu_changes = {name: value for name, value in changes.items() if name in gpu.__struct_fields__}
+    state = {name: value for name, value in changes.items() if name not in gpu_changes}
+    return replace(gpu, state=replace(gpu.state, **state), **gpu_changes)

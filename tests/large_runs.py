@@ -55,9 +55,9 @@ def large_run(nnodes: int, kind: Kind) -> Saved:
     """A run of so many nodes: all healthy, 1 % broken in various ways, or one with very many variables."""
     snapshot = _healthy(nnodes)
     if kind == "broken":
-        ways = cycle(_WAYS)
+        addresses = cycle(_WAYS)
         for rank in range(_BROKEN_EVERY // 2, nnodes, _BROKEN_EVERY):
-            snapshot = next(ways)(snapshot, rank)
+            snapshot = next(addresses)(snapshot, rank)
     if kind == "environment":
         variables = {f"NCCL_VARIABLE_{number}": str(number) for number in range(MANY_VARIABLES)}
         facts = snapshot.nodes[nnodes // 2].facts

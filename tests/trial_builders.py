@@ -97,7 +97,7 @@ def _interface(trial: TrialSet) -> str:
 
 
 def led(
-    nodes: Nodes, *arms: dict[str, str], said: Callable[[str], None] = lambda _: None, **how: Any
+    nodes: Nodes, *arms: dict[str, str], say: Callable[[str], None] = lambda _: None, **how: Any
 ) -> Fact[BenchResult]:
     """Lead the trials of these arms; `how`: budget_s, left_s of the run, keep, as_is."""
     plan = BenchPlan("gloo", ("all_reduce",), SIZES, "float32", 5, None, 20.0, True)
@@ -106,10 +106,10 @@ def led(
     network = BenchNetwork(
         "gloo", {"node01": 1, "node02": 1}, places, dict.fromkeys(places, settings), "as it is"
     )
-    wanted = BenchRequest(SIZES, budget_s=how.get("budget_s", 60.0), tries=TryRequest(arms, seed=1))
-    run = SetRun(nodes.measure, said, how.get("keep", lambda _: None))
+    request = BenchRequest(SIZES, budget_s=how.get("budget_s", 60.0), tries=TryRequest(arms, seed=1))
+    run = SetRun(nodes.measure, say, how.get("keep", lambda _: None))
     return lead_trials(
-        TrialLead(wanted, how.get("plan", plan), network, Deadline(how.get("left_s", 60.0)), run)
+        TrialLead(request, how.get("plan", plan), network, Deadline(how.get("left_s", 60.0)), run)
     )
 
 

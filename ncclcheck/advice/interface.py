@@ -89,11 +89,13 @@ def _decide_nccl(
     if isinstance(sockets, Proposal):
         base = merged(under.base, sockets.env_by_host)
         threads, more = advise_threads(snapshot, base, under.network, sockets.places)
-        return _Nccl((sockets,), (*under.rules, *_one(threads)), (*under.notes, *more), sockets.places)
+        return _Nccl(
+            (sockets,), (*under.rules, *_rule_or_none(threads)), (*under.notes, *more), sockets.places
+        )
     if fault:
         return _Nccl((), under.rules, (sockets, *under.notes))
     threads, more = advise_threads(snapshot, under.base, under.network, places)
-    return _Nccl((), (*under.rules, *_one(threads)), (sockets, *stray, *under.notes, *more), places)
+    return _Nccl((), (*under.rules, *_rule_or_none(threads)), (sockets, *stray, *under.notes, *more), places)
 
 
 def _choices(snapshot: Snapshot) -> Fact[dict[str, Prediction]]:
@@ -133,5 +135,5 @@ def _rules(snapshot: Snapshot, base: Changes) -> _Rules:
     return _Rules(tuple(rules), tuple(notes), base, network)
 
 
-def _one(rule: Rule | None) -> tuple[Rule, ...]:
+def _rule_or_none(rule: Rule | None) -> tuple[Rule, ...]:
     return () if rule is None else (rule,)

@@ -65,7 +65,7 @@ class PointSetup(Struct, frozen=True):
     """One point as this rank sees it. `lead_in` is for the call that goes before the timed ones of a batch."""
 
     collective: Collective
-    own: RankContext
+    context: RankContext
     tables: Tables
     sizing: Sizing
     slots: list[Slot]
@@ -226,7 +226,7 @@ def _run(
     rank: BenchRank, setup: PointSetup, iterations: Sequence[int], *, loop: bool = False
 ) -> tuple[list[float], Idle]:
     """Return the microseconds of the lead-in (0: none) and of each call, and how long this process could not run."""
-    content = setup.collective.sent(setup.own)
+    content = setup.collective.sent(setup.context)
     pairs = list(zip(setup.slots, iterations, strict=False))
     for slot, iteration in pairs:
         fill(slot.send, content, setup.tables, iteration)
@@ -247,9 +247,9 @@ def _run(
 
 def _verify(rank: BenchRank, setup: PointSetup, iterations: Sequence[int]) -> list[tuple[int, Difference]]:
     """Return where the receive buffers of the batch are wrong: iteration and difference."""
-    if not setup.collective.receives(setup.own):
+    if not setup.collective.receives(setup.context):
         return []
-    expected = setup.collective.expected(setup.own)
+    expected = setup.collective.expected(setup.context)
     found = []
     for slot, iteration in zip(setup.slots, iterations, strict=False):
         differs = difference(slot.recv, expected, setup.tables, iteration, rank.device.compared_at_once)

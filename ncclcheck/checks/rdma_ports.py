@@ -48,7 +48,7 @@ class Surveyed(Struct, frozen=True):
     rdma: Rdma
     environment: dict[str, str]
     version: str
-    wanted: tuple[RdmaPort, ...]  # that NET/IB would take if they were ACTIVE; none where it is not wanted
+    selected: tuple[RdmaPort, ...]  # that NET/IB would take if they were ACTIVE; none where it is not wanted
     active: tuple[RdmaPort, ...]  # of these, and the device can be opened as far as is known
     others: tuple[RdmaPort, ...]  # those of EFA, which their plug-in takes
 
@@ -68,7 +68,7 @@ def _is_switched_off(environment: Mapping[str, str], version: str) -> bool:
 class _Places(Struct, frozen=True):
     """Which ports of a node those of Surveyed are: the same ones on all nodes of a kind."""
 
-    wanted: tuple[int, ...]
+    selected: tuple[int, ...]
     active: tuple[int, ...]
     others: tuple[int, ...]
 
@@ -112,7 +112,7 @@ def surveyed(snapshot: Snapshot) -> tuple[Surveyed, ...]:
                 places = known[kind] = _places(rdma, environment, version)
             ports = [
                 tuple([rdma.ports[place] for place in part])
-                for part in (places.wanted, places.active, places.others)
+                for part in (places.selected, places.active, places.others)
             ]
             found.append(Surveyed(node.host, node.facts, rdma, environment, version, *ports))
     return tuple(found)

@@ -30,7 +30,7 @@ class FactsRequest(Struct, frozen=True):
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
     checkpoint_paths: tuple[str, ...] = ()
-    mesh: Mesh | None = None  # the job's parallel groups, as the command line says
+    mesh: Mesh | Missing | None = None  # the job's parallel groups, as the command line says
     deadline_s: float = timeouts.FACTS_DEADLINE_S
     ask_with: Inquire | None = None
 

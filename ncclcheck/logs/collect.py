@@ -246,12 +246,12 @@ class Collector:
                 for part in dict.fromkeys(
                     (parts[0], *(part for part in parts[1:-1] if may_mean_something(part)), parts[-1])
                 ):
-                    self._one(part)
+                    self._read_line(part)
                 return
             line = parts[0] if parts else b""
         parts = list(lines_of_record(line)) if line[:1] == b"{" else []
         for part in parts or (torn_apart(line) if line.count(_LEVEL) > 1 and is_torn(line, 2) else (line,)):
-            self._one(part)
+            self._read_line(part)
 
     def _leave_out(self, line: bytes) -> None:
         """Keep a line that is no longer read closely, for the end of its file; not one of a shape seen often enough."""
@@ -259,7 +259,7 @@ class Collector:
             self._meanings.dropped += 1
             self._unseen.append((self._number, line[:LONGEST_TEXT]))
 
-    def _one(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         line = line[:LONGEST_TEXT]
         if b"\x1b" in line:
             line = without_colours(line)
@@ -367,7 +367,7 @@ class Collector:
             return
         if len(parts := torn_apart(line)) > 1:
             for part in parts:
-                self._one(part)
+                self._read_line(part)
             return
         label = label_of(line)
         if not self._said.is_one_more(shape_of(line[:1024], self._file, label)) and self._may_look():

@@ -141,7 +141,7 @@ class LostFirstNode(Struct, frozen=True, forbid_unknown_fields=True):
     when: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return it as a sentence: "node 0 (node01) was lost during the benchmark"."""
         name = f" ({self.host})" if self.host else ""
         return f"node 0{name} was lost {self.when}"
@@ -186,7 +186,7 @@ class StoodStill(Struct, frozen=True, forbid_unknown_fields=True):
     is_listener: bool = False
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Return it as a sentence."""
         return f"ncclcheck on {self.host} itself stood still for {self.seconds:.0f} s"
 
@@ -340,7 +340,7 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def lost_run(self) -> str:
         """Return how a node lost the run that it had joined, as a sentence; empty where it did not."""
-        return self.store_lost if self.lost_first_node is None else self.lost_first_node.told
+        return self.store_lost if self.lost_first_node is None else self.lost_first_node.sentence
 
     def known(self, section: str) -> Iterator[tuple[Node, Any]]:
         """Yield the nodes whose `section` of the facts was read, each with the value."""

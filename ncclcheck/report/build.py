@@ -136,7 +136,7 @@ def _demanded(snapshot: Snapshot, runs: Sequence[CheckRun]) -> frozenset[str]:
 def _not_done(snapshot: Snapshot, runs: Sequence[CheckRun], command: str) -> Iterator[str]:
     if snapshot.store_changed:
         yield "another program writes into the store of this run, so nothing that it brought is certain"
-    yield from (still.told for still in snapshot.stood_still)
+    yield from (still.sentence for still in snapshot.stood_still)
     yield from _not_joined(snapshot)
     unread = [node.host for node in snapshot.nodes if _is_unread(node)]
     if unread:

@@ -69,10 +69,10 @@ def with_pauses(
     seen = replace(snapshot, probes=undisturbed)
     still: list[StoodStill] = []
     if listener.seconds >= STOOD_STILL_S:
-        why = Missing("timeout", listener.told)
+        why = Missing("timeout", listener.sentence)
         seen = replace(
             seen,
-            bench=_bench_without(seen.bench, listener.told, states=_SEEN),
+            bench=_bench_without(seen.bench, listener.sentence, states=_SEEN),
             isolation=why if _is_bad(seen.isolation) else seen.isolation,
             matrix=why if _has_lost(seen.matrix) else seen.matrix,
         )

@@ -15,6 +15,7 @@ from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.mesh import Mesh
+from ncclcheck.model.fact import Missing
 from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
@@ -51,7 +52,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
     checkpoint_paths: tuple[str, ...] = ()
-    mesh: Mesh | None = None
+    mesh: Mesh | Missing | None = None
     selection: Selection = Selection()
     fail_on: FailOn = "error"
     timeout_s: float = PREFLIGHT_TIMEOUT_S

@@ -59,7 +59,7 @@ class Run(Struct, frozen=True):
         return f"exit {codes}, {self.seconds:.1f} s, {self.memory_mb} MB, findings: {', '.join(found)}{harm}{hung}"
 
 
-def attacked(attack: str | None, *, keyed: bool, kept: Path, measures: bool = False) -> Run:
+def attacked(attack: str | None, *, keyed: bool, log_folder: Path, measures: bool = False) -> Run:
     """Return how a run ends while somebody on the switch attacks it; None: in peace, a benchmark if it `measures`."""
     measures = measures or (attack is not None and attack.startswith(MEASURING))
     kind = next((kind for kind in _WORDS_OF if (attack or "").startswith(kind)), "")
@@ -68,12 +68,12 @@ def attacked(attack: str | None, *, keyed: bool, kept: Path, measures: bool = Fa
     with Lab(3) as lab, ExitStack() as stack, tempfile.TemporaryDirectory() as empty:
         if attack is not None:
             stack.enter_context(lab.switch.service([PYTHON, "-c", _COUNTER]))
-            folder = kept if attack.startswith("replay") else Path(empty)
+            folder = log_folder if attack.startswith("replay") else Path(empty)
             nodes = [node.address for node in lab.nodes]
             words = [attack, nodes[0], lab.switch.address, str(folder), *nodes]
             stack.enter_context(lab.switch.service([PYTHON, str(ATTACKER), *words], {"PYTHONPATH": ROOT}))
-            said, until = lab.switch.folder / "home" / "attacker", time.monotonic() + 60
-            while not said.exists() and time.monotonic() < until:
+            attacker_log, until = lab.switch.folder / "home" / "attacker", time.monotonic() + 60
+            while not attacker_log.exists() and time.monotonic() < until:
                 time.sleep(0.05)
         began = time.monotonic()
         env = {"NCCLCHECK_KEY": KEY} if keyed else {}
@@ -88,14 +88,14 @@ def attacked(attack: str | None, *, keyed: bool, kept: Path, measures: bool = Fa
             peak = max([peak, *(_memory_mb(process.pid) for process in running.values())])
             time.sleep(0.05)
         ended = wait_all(list(running.values()), 1)
-        told = [read(lab[finished.node], finished) for finished in ended]
+        outcomes = [read(lab[finished.node], finished) for finished in ended]
         return Run(
-            codes=tuple(outcome.code for outcome in told),
-            findings=tuple(_findings(outcome) for outcome in told),
-            seconds=max(outcome.finished.seconds for outcome in told) - late_s,
+            codes=tuple(outcome.code for outcome in outcomes),
+            findings=tuple(_findings(outcome) for outcome in outcomes),
+            seconds=max(outcome.finished.seconds for outcome in outcomes) - late_s,
             memory_mb=peak,
-            hung=any(outcome.finished.timed_out for outcome in told),
-            harm=(*_harm(lab, attack is not None), *_unsafe(told)),
+            hung=any(outcome.finished.timed_out for outcome in outcomes),
+            harm=(*_harm(lab, attack is not None), *_unsafe(outcomes)),
         )
 
 
@@ -130,11 +130,11 @@ def _harm(lab: Lab, is_counted: bool) -> tuple[str, ...]:
     return (*owned, *(["a third address was called"] if count not in ("", "0") else []), *left)
 
 
-def _unsafe(told: list[Told]) -> tuple[str, ...]:
+def _unsafe(outcomes: list[Told]) -> tuple[str, ...]:
     """Return which nodes printed what a terminal, or a log that is read by GitHub, would follow."""
     return tuple(
         f"an unsafe letter on {outcome.finished.node}"
-        for outcome in told
+        for outcome in outcomes
         if _UNSAFE.search(outcome.finished.stdout + outcome.finished.stderr)
     )
 

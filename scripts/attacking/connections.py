@@ -85,11 +85,11 @@ def hold(field: Field, most: int, data: bytes) -> None:
 def slow_readers(field: Field) -> None:
     """Send requests of torch's protocol, and never read the answers."""
     ping = struct.pack("<BI", 0, 0x3C85F7CE) + struct.pack("<BI", 9, 1) * 20_000
-    kept: list[socket.socket] = []
+    open_connections: list[socket.socket] = []
 
     def once() -> None:
         made = field.dial()
-        kept.append(made)
+        open_connections.append(made)
         made.sendall(ping)
 
     again(once, pause_s=0.05)

@@ -28,15 +28,15 @@ def datagram_huge(field: Field) -> None:
     datagrams(field, lambda: bytes(65_000), 0.002)
 
 
-def knock(rank: int, host: str, outcome: str, **told: object) -> bytes:
+def knock(rank: int, host: str, outcome: str, **hostile: object) -> bytes:
     """Return a datagram in which a node says that it cannot join, and so much of its path."""
     absent = {"missing": "absent"}
-    way = {
+    path = {
         "name": "node1", "port": 29500, "addresses": absent, "is_local": False, "source_address": absent,
-        "interface": absent, "outcome": outcome, **told,
+        "interface": absent, "outcome": outcome, **hostile,
     }  # fmt: skip
     message = {"protocol": "ncclcheck-knock-1", "job_id": "", "final": True}
-    return json.dumps({**message, "knock": {"host": host, "node_rank": rank, "master": way}}).encode()
+    return json.dumps({**message, "knock": {"host": host, "node_rank": rank, "master": path}}).encode()
 
 
 @attack
@@ -72,8 +72,13 @@ def many_knocks_to_relays(field: Field) -> None:
 def full_knocks(field: Field) -> None:
     """Fill each knock with addresses and with names that a terminal, a page or a log would follow."""
     addresses = [f"1.1.{number}.1" for number in range(200)]
-    told = {"addresses": addresses, "detail": _HOSTILE * 9, "not_served": _HOSTILE, "serves_at": field.third}
-    datagrams(field, lambda: knock(field.random.randrange(-1, 4000), _HOSTILE, "filtered", **told))
+    hostile = {
+        "addresses": addresses,
+        "detail": _HOSTILE * 9,
+        "not_served": _HOSTILE,
+        "serves_at": field.third,
+    }
+    datagrams(field, lambda: knock(field.random.randrange(-1, 4000), _HOSTILE, "filtered", **hostile))
 
 
 @attack
@@ -104,17 +109,17 @@ def _forged(source: tuple[str, int], target: tuple[str, int], data: bytes) -> by
 
 def reply(at: str, given_up: str = "") -> bytes:
     """Return an answer to a knock that says that node 0 serves there, or why it does not."""
-    said = {"serving": not given_up, "given_up": given_up, "relay": not given_up, "serves_at": at}
-    return json.dumps({"protocol": "ncclcheck-knock-1", "answers_lost": False, **said}).encode()
+    reply_fields = {"serving": not given_up, "given_up": given_up, "relay": not given_up, "serves_at": at}
+    return json.dumps({"protocol": "ncclcheck-knock-1", "answers_lost": False, **reply_fields}).encode()
 
 
 @attack
 def late_node_0_and_answers_to_broadcasts(field: Field) -> None:
     """Node 0 starts late; answer those who look for it by broadcast that it serves at a third address."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
-        own.bind(("", field.port))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as receiver:
+        receiver.bind(("", field.port))
         while True:
-            _, asker = own.recvfrom(65536)
+            _, asker = receiver.recvfrom(65536)
             for data in (
                 reply(field.third),
                 reply(_HOSTILE),
@@ -122,7 +127,7 @@ def late_node_0_and_answers_to_broadcasts(field: Field) -> None:
                 b"[" * 1000,
                 os.urandom(900),
             ):
-                own.sendto(data, asker)
+                receiver.sendto(data, asker)
 
 
 @attack

@@ -17,17 +17,17 @@ _HTTP2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000006040000000000
 HOSTILE_NAME = "\x1b[2J\x1b]0;x\x07\r\n::error::x\u202e<script>$(id)"
 
 
-def _to_all_ports(field: Field, data: bytes, kept: list[socket.socket] | None = None) -> None:
+def _to_all_ports(field: Field, data: bytes, held: list[socket.socket] | None = None) -> None:
     """Say it at every port of the nodes that listens; keep the connections, where a list is given."""
     for port in _EPHEMERAL:
         for node in field.nodes:
             with suppress(OSError):
                 made = socket.create_connection((node, port), 0.2)
                 made.sendall(data)
-                if kept is None:
+                if held is None:
                     made.close()
                 else:
-                    kept.append(made)
+                    held.append(made)
 
 
 @attack
@@ -39,11 +39,11 @@ def http2_to_all_ports(field: Field) -> None:
 @attack
 def slow_greetings_to_all_ports(field: Field) -> None:
     """Hold connections to every port of the nodes that listens, with a greeting that never ends."""
-    kept: list[socket.socket] = []
+    held: list[socket.socket] = []
 
     def once() -> None:
-        _to_all_ports(field, b'{"nonce":"', kept)
-        for made in kept:
+        _to_all_ports(field, b'{"nonce":"', held)
+        for made in held:
             with suppress(OSError):
                 made.sendall(b"0")
 

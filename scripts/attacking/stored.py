@@ -240,8 +240,8 @@ def _many_hellos(field: Field, **told: Any) -> None:
         run = hashlib.sha256(bytes(store.get(f"{PREFIX}serving"))).hexdigest()
         if int(store.add(f"{PREFIX}tickets", 0)) < 3 * 8:
             ticket = int(store.add(f"{PREFIX}tickets", 1))
-            said = hello(f"evil{ticket}", ticket + 1)
-            put(store, f"hello/{ticket}", {**said, "launch": {**said["launch"], **told}, "run": run})
+            message = hello(f"evil{ticket}", ticket + 1)
+            put(store, f"hello/{ticket}", {**message, "launch": {**message["launch"], **told}, "run": run})
 
     in_store(field, write)
 
@@ -332,17 +332,17 @@ def verdict_questions(field: Field) -> None:
     port = int(store.get(f"{PREFIX}verdict-port"))
     question = {"protocol": "ncclcheck-verdict-1", "challenge": "x" * 900, "nonce": "ab", "ticket": 2}
     named = {f"facts/{number}": "00" for number in range(1000)}
-    said = (
+    message = (
         json.dumps({**question, "sent": named}).encode() + b"\n",
         b"[" * 60_000 + b"\n",
         b"{" * 60_000,
         b"",
     )
-    kept: list[socket.socket] = []
+    open_connections: list[socket.socket] = []
 
     def once() -> None:
         made = field.dial(port=port)
-        kept.append(made)
-        made.sendall(field.random.choice(said))
+        open_connections.append(made)
+        made.sendall(field.random.choice(message))
 
     again(once)

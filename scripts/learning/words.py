@@ -54,14 +54,14 @@ def endings() -> Endings:
     return toml.decode(ENDINGS.read_bytes(), type=Endings)
 
 
-def learn(logs: Iterable[HeldOut], told: Endings) -> Words:
+def learn(logs: Iterable[HeldOut], endings: Endings) -> Words:
     """Return the weights of words: the logarithm of how much likelier a word is at work than in trouble."""
     logs = tuple(logs)
     work = _at_work(log for log in logs if log.causes == ("healthy",))
-    for line in told.ended:
+    for line in endings.ended:
         work.take(words_of(line))
     trouble, starts = _Lines(Counter()), _Lines(Counter())
-    for line in (*told.only_sounds, *_texts_of_trouble()):
+    for line in (*endings.only_sounds, *_texts_of_trouble()):
         trouble.take(words_of(line))
     for log in logs:
         if log.causes != ("healthy",):
@@ -112,8 +112,8 @@ def _weighted(work: _Lines, trouble: _Lines, starts: _Lines) -> Words:
     unknown = weight("")
     heard = {word: weight(word) for word in sorted(work.having)}
     others = {*trouble.having, *starts.having} - heard.keys()
-    told = {word: weight(word) for word in sorted(others) if abs(weight(word) - unknown) >= _LEAST}
-    return Words(unknown=unknown, work=heard, elsewhere=told)
+    elsewhere = {word: weight(word) for word in sorted(others) if abs(weight(word) - unknown) >= _LEAST}
+    return Words(unknown=unknown, work=heard, elsewhere=elsewhere)
 
 
 def as_toml(table: Words) -> str:

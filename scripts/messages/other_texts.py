@@ -79,12 +79,12 @@ def _paragraph(lines: list[str]) -> str:
 
 def of_library(data: bytes, words: str) -> Iterator[str]:
     """Yield the strings of a shared library that read like a sentence and have one of the words."""
-    wanted = re.compile(words)
+    pattern = re.compile(words)
     for found in _PRINTABLE.finditer(data):
         for line in found[0].decode("ascii").split("\n"):
             text = re.sub(r"\s+", " ", line).strip()
             if (
-                wanted.search(text)
+                pattern.search(text)
                 and _SENTENCE.search(text)
                 and not re.search(r"::|[{};]|\(\*\)|<[a-z]", text)
             ):

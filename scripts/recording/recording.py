@@ -67,8 +67,8 @@ def record(
 
 def host_names(here: Folder) -> tuple[str, ...]:
     """Return the names that the machine gives itself, the full one and the short."""
-    told = (here.line("proc/sys/kernel/hostname"), here.line("etc/hostname"))
-    names = [name for name in told if isinstance(name, str)]
+    names_read = (here.line("proc/sys/kernel/hostname"), here.line("etc/hostname"))
+    names = [name for name in names_read if isinstance(name, str)]
     return tuple(dict.fromkeys([*names, *(name.partition(".")[0] for name in names)]))
 
 
@@ -219,8 +219,8 @@ def _processes(recording: Recording) -> None:
     here = recording.here
     status = here.text("proc/self/status")
     if isinstance(status, str):  # the rest of it names the program and its user
-        kept = (line for line in status.splitlines() if line.startswith(_STATUS))
-        recording.add("proc/self/status", "file", _lines(kept).encode())
+        kept_lines = (line for line in status.splitlines() if line.startswith(_STATUS))
+        recording.add("proc/self/status", "file", _lines(kept_lines).encode())
     text = here.text("proc/cpuinfo")
     if isinstance(text, str):
         flags = next((line for line in text.splitlines() if line.startswith("flags")), "")
@@ -229,8 +229,8 @@ def _processes(recording: Recording) -> None:
     if isinstance(mounts, Missing):
         mounts = here.text("proc/self/mounts")
     if isinstance(mounts, str):  # sources and folders of others name servers and users
-        kept = (line for line in mounts.splitlines() if line.split(" ")[1:2] == ["/dev/shm"])
-        recording.add("proc/mounts", "file", _lines(kept).encode())
+        kept_lines = (line for line in mounts.splitlines() if line.split(" ")[1:2] == ["/dev/shm"])
+        recording.add("proc/mounts", "file", _lines(kept_lines).encode())
 
 
 def _settings(recording: Recording) -> None:

@@ -59,10 +59,10 @@ class Redaction(Struct, frozen=True):
         """
         if str(address) in _OF_EVERYBODY:
             return str(address)
-        kept = max((net.prefixlen for net in _KEPT if address in net), default=0)
+        kept_bits = max((net.prefixlen for net in _KEPT if address in net), default=0)
         width = address.max_prefixlen
-        turned = self._turned(int(address), width, kept)
-        if width > 32 and kept == 64:
+        turned = self._turned(int(address), width, kept_bits)
+        if width > 32 and kept_bits == 64:
             turned = int(address) & ~_LOWER_HALF | self._turned(int(address) & _LOWER_HALF, 64, _OUI_BITS)
         return str(type(address)(turned))
 
@@ -107,13 +107,13 @@ class Redaction(Struct, frozen=True):
     def _same_length(self, kind: str, text: str) -> str:
         """Return the same signs at the same places, with other hexadecimal digits; of a MAC address the maker stays."""
         digits = re.sub(r"[^0-9a-fA-F]", "", text).lower()
-        kept = digits[: _OUI_BITS // 4] if kind == "mac" else ""
-        replacements = iter(kept + self._digest(kind, digits)[: len(digits) - len(kept)])
+        kept_bits = digits[: _OUI_BITS // 4] if kind == "mac" else ""
+        replacements = iter(kept_bits + self._digest(kind, digits)[: len(digits) - len(kept_bits)])
         return "".join(next(replacements) if letter not in ":-" else letter for letter in text)
 
-    def _turned(self, number: int, width: int, kept: int) -> int:
+    def _turned(self, number: int, width: int, kept_bits: int) -> int:
         turned = number
-        for place in range(kept, width):
+        for place in range(kept_bits, width):
             before = number >> (width - place)
             if int(self._digest(f"{width}/{place}", str(before))[:2], 16) & 1:
                 turned ^= 1 << (width - place - 1)

@@ -179,10 +179,10 @@ class Agents:
             NcclListener(),
         )
         participant = replace(participant, local=local)
-        way = MasterPath(
+        path = MasterPath(
             str(FIRST), self._plan.port, (str(FIRST),), False, address_of(rank), INTERFACE, "answered"
         )
-        report_facts(participant, way)
+        report_facts(participant, path)
         self._reached("facts sent")
         return self._follow(participant, rank)
 

@@ -109,9 +109,9 @@ def _moved(
 def _transfers(order: MeasureOrder, place: int) -> list[tuple[int, int, Peer, bool]]:
     """Return the transfers of this node: number, network, partner, and whether it sends."""
     if order.again is None:
-        ways = ((sends, order.ring.rounds_of(place, sends=sends)) for sends in (True, False))
+        directions = ((sends, order.ring.rounds_of(place, sends=sends)) for sends in (True, False))
         return sorted(
-            ((*found, sends) for sends, rounds in ways for found in rounds), key=lambda found: found[0]
+            ((*found, sends) for sends, rounds in directions for found in rounds), key=lambda found: found[0]
         )
     return [
         (number, network, order.ring.at(target if source == place else source), source == place)

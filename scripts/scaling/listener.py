@@ -55,8 +55,8 @@ class SharedListener:
                     return
                 line += part
             greeting = read_line(line)
-            own = ProbeGreeting(self.nonce, self.ticket_of[rank])
-            connection.sendall(line_of(answered_by(greeting, own)))
+            own_greeting = ProbeGreeting(self.nonce, self.ticket_of[rank])
+            connection.sendall(line_of(answered_by(greeting, own_greeting)))
             if greeting.channel:
                 self.channels_of(rank).put(greeting.channel, greeting.ticket, connection)
                 return

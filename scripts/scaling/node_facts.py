@@ -49,9 +49,9 @@ class Model:
 
     def __init__(self, least_bytes: int) -> None:
         launch = launch_of(0, 2, 29500)
-        own = collect(FactsRequest(launch=launch, environment=dict(os.environ)))
+        local_facts = collect(FactsRequest(launch=launch, environment=dict(os.environ)))
         like = with_hardware(cluster(2)).nodes[1].facts
-        like = replace(own, **{name: getattr(like, name) for name in _HARDWARE})
+        like = replace(local_facts, **{name: getattr(like, name) for name in _HARDWARE})
         self._like = _padded(like, least_bytes)
         self._text = encode({name: getattr(like, name) for name in _NAMED}).decode()
         self.bytes = len(encode(self._like))

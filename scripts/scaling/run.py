@@ -214,7 +214,7 @@ def _cpu_s(pid: int) -> float | None:
 def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> NodeZero:
     command = [sys.executable, "-m", "ncclcheck", "preflight", "--nnodes", str(nodes), "--node-rank", "0"]
     command += ["--master-addr", str(network.FIRST), "--master-port", str(PORT), "--timeout", str(timeout_s)]
-    said: list[tuple[float, str]] = []
+    lines: list[tuple[float, str]] = []
     with tempfile.TemporaryFile("w+") as report:
         began = time.monotonic()
         process = subprocess.Popen(
@@ -235,7 +235,7 @@ def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> No
 
         def listen() -> None:
             for line in process.stderr or ():
-                said.append((round(time.monotonic() - began, 3), line.rstrip()[:160]))
+                lines.append((round(time.monotonic() - began, 3), line.rstrip()[:160]))
 
         listener = threading.Thread(target=listen)
         listener.start()
@@ -251,6 +251,6 @@ def _node_zero(nodes: int, timeout_s: float, simulators: list[_Simulator]) -> No
             seconds=round(seconds, 3),
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             peak_mib=round(usage.ru_maxrss * 1024 / _MEBI, 1),
-            said=tuple(said),
+            said=tuple(lines),
             used=tuple(used),
         )

@@ -32,12 +32,12 @@ def devices(ports: object) -> list[str]:
 
 def test_nccl_takes_what_its_list_keeps() -> None:
     snapshot = with_environment(rdma_cluster(1), "node01", NCCL_IB_HCA="^=mlx5_0,mlx5_1")
-    assert devices(surveyed(snapshot)[0].wanted) == [f"mlx5_{rail}" for rail in range(2, 8)]
+    assert devices(surveyed(snapshot)[0].selected) == [f"mlx5_{rail}" for rail in range(2, 8)]
 
 
 def test_it_takes_none_where_rdma_is_switched_off() -> None:
     for name, value in (("NCCL_IB_DISABLE", "1"), ("NCCL_NET", "socket")):
-        assert surveyed(with_environment(rdma_cluster(1), "node01", **{name: value}))[0].wanted == ()
+        assert surveyed(with_environment(rdma_cluster(1), "node01", **{name: value}))[0].selected == ()
 
 
 def test_a_port_counts_as_active_only_if_its_device_can_be_opened() -> None:

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
     ],
 )
 def test_with_a_key_an_attack_changes_nothing(attack: str, tmp_path: Path) -> None:
-    run = attacked(attack, keyed=True, kept=tmp_path)
+    run = attacked(attack, keyed=True, log_folder=tmp_path)
     assert (run.codes, run.findings, run.harm) == ((0, 0, 0), ((), (), ()), ()), run.text()
     if attack.startswith("replay"):
         assert list(tmp_path.iterdir()), "nothing was seen on the wire, so nothing was replayed"
@@ -29,7 +29,7 @@ def test_with_a_key_an_attack_changes_nothing(attack: str, tmp_path: Path) -> No
 
 @pytest.mark.further
 def test_without_a_key_who_is_spoken_for_is_not_accused(tmp_path: Path) -> None:
-    run = attacked("forged-hello", keyed=False, kept=tmp_path)
+    run = attacked("forged-hello", keyed=False, log_folder=tmp_path)
     assert not run.hung
     assert run.harm == ()
     # Who came first, the stranger or node2, decides whether node2 is counted at all.
@@ -49,7 +49,7 @@ def test_without_a_key_who_is_spoken_for_is_not_accused(tmp_path: Path) -> None:
 def test_without_a_key_nobody_is_accused_of_messages_that_a_stranger_spoils(
     attack: str, tmp_path: Path
 ) -> None:
-    run = attacked(attack, keyed=False, kept=tmp_path)
+    run = attacked(attack, keyed=False, log_folder=tmp_path)
     assert not run.hung
     assert run.harm == ()
     assert {slug for node in run.findings for slug in node} == {"store-changed"}, run.text()
@@ -58,6 +58,6 @@ def test_without_a_key_nobody_is_accused_of_messages_that_a_stranger_spoils(
 
 @pytest.mark.further
 def test_without_a_key_a_store_that_is_filled_takes_no_more_memory(tmp_path: Path) -> None:
-    run = attacked("many-huge-values", keyed=False, kept=tmp_path)
+    run = attacked("many-huge-values", keyed=False, log_folder=tmp_path)
     assert not run.hung
     assert run.memory_mb < MOST_MB, run.text()

@@ -54,7 +54,7 @@ def group_setup(own_call: OwnCall, buffers: Sequence[tuple[Tensor, Tensor]], num
     import torch.distributed as dist
 
     rank, call, groups = own_call.rank, own_call.call, own_call.groups
-    collective = of_group(COLLECTIVES[call.op], groups.first + groups.own)
+    collective = of_group(COLLECTIVES[call.op], groups.first + groups.number)
     context = RankContext(groups.own_ranks.index(rank.task.rank), len(groups.own_ranks))
     calls = GroupCalls(dist, groups.process_group, groups.own_ranks)
     slots = [Slot(send, recv, collective.bind(calls, context, send, recv)) for send, recv in buffers]

@@ -85,7 +85,7 @@ def _measure_call(own_call: OwnCall, plan: MeshPlan, share: _Share) -> tuple[Mes
     if len(of.groups) == 1:
         return mesh_point(of, times, iters, None), now_s
     slowest = times[0]
-    alone = setup if groups.own == slowest.group else waiting(setup)
+    alone = setup if groups.number == slowest.group else waiting(setup)
     batches, now_s = _batches(rank, alone, [slowest.time_us], _Share(now_s, part.seconds))
     return mesh_point(of, times, iters, group_time(of, slowest.group, batches)), now_s
 

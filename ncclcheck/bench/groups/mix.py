@@ -81,7 +81,7 @@ def _parts(
         sent += 0 if in_place else sizing.send_count
         setup = group_setup(OwnCall(rank, plan.mesh, call, dimension), [(send, recv)], number)
         started = GroupCalls(dist, dimension.process_group, dimension.own_ranks, overlapped=True)
-        slot = Slot(send, recv, setup.collective.bind(started, setup.own, send, recv))
+        slot = Slot(send, recv, setup.collective.bind(started, setup.context, send, recv))
         parts.append(_Part(call, setup, slot, started))
     return parts
 
@@ -104,7 +104,7 @@ def _round(
     rank.progress.move("measuring" if iteration > 1 else "first-call", number, iteration)
     for part in parts:
         setup = part.setup
-        fill(setup.slots[0].send, setup.collective.sent(setup.own), setup.tables, iteration)
+        fill(setup.slots[0].send, setup.collective.sent(setup.context), setup.tables, iteration)
     barrier(rank.device, rank.progress)
     durations_us = rank.device.time_calls([(iteration, call) for call in calls], rank.progress)
     checked = parts if rank.task.plan.verify else ()
@@ -119,9 +119,9 @@ def _round(
 
 def _difference(rank: BenchRank, part: _Part, iteration: int) -> Difference | None:
     setup = part.setup
-    if not setup.collective.receives(setup.own):
+    if not setup.collective.receives(setup.context):
         return None
-    expected = setup.collective.expected(setup.own)
+    expected = setup.collective.expected(setup.context)
     return difference(setup.slots[0].recv, expected, setup.tables, iteration, rank.device.compared_at_once)
 
 

@@ -13,18 +13,18 @@ from ncclcheck.model.benchmarks.mesh import Mesh
 
 
 class DimensionGroups(Struct, frozen=True):
-    """The groups of one dimension. `own`: the number of this rank's; `first`: of how many groups that come before."""
+    """The groups of one dimension. `number`: of this rank's group; `first`: how many groups come before it."""
 
     name: str
     ranks: tuple[tuple[int, ...], ...]
-    own: int
+    number: int
     process_group: Any
     first: int
 
     @property
     def own_ranks(self) -> tuple[int, ...]:
         """Return the ranks of this rank's group."""
-        return self.ranks[self.own]
+        return self.ranks[self.number]
 
 
 def dimension_ranks(mesh: Mesh) -> dict[str, tuple[tuple[int, ...], ...]]:

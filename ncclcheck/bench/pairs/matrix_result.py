@@ -13,7 +13,7 @@ from ncclcheck.bench.pairs.pair_result import pair_isolation
 from ncclcheck.bench.pairs.pair_rounds import Lost, Rounds
 from ncclcheck.measure.isolation.next_round import Plan
 from ncclcheck.measure.matrix.bisection import Bisection
-from ncclcheck.measure.matrix.matrix_plan import MatrixPlan, conclude_matrix, matrix_plan
+from ncclcheck.measure.matrix.matrix_plan import LEAST_NODES, MatrixPlan, conclude_matrix, matrix_plan
 from ncclcheck.measure.matrix.rail_table import RailTable
 from ncclcheck.measure.matrix.round_trips import RoundTrips, round_trips_of
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
@@ -59,13 +59,14 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
     found = conclude_matrix(plan, members, tests)
     if found is None:
         return _only_lost(host_of, members, rounds)
+    is_finished = rounds.is_finished and found.is_decided and not rounds.unheard
     nodes = [MatrixNode(host_of[row.member], row.sends, row.receives) for row in found.rows]
     nodes += [_lost(host_of, gone) for gone in rounds.lost]
     return FabricMatrix(
         round(found.scale.reference_gbit_s, _DIGITS),
         round(found.scale.spread, _DIGITS),
         tuple(tuple(host_of[member] for member in group) for group in found.leaves.groups),
-        found.leaves.is_flat,
+        found.leaves.is_flat and is_finished and len(members) >= LEAST_NODES,
         tuple(host_of[member] for member in found.leaves.apart),
         round(found.leaves.crossing_slow, _DIGITS),
         _oversubscription(found.bisection),
@@ -78,12 +79,13 @@ def fabric_matrix(host_of: Mapping[int, str], plan: MatrixPlan, rounds: Rounds) 
                 None if cell.part is None else round(cell.part, _DIGITS),
                 round(cell.usual_gbit_s, _DIGITS),
                 cell.tests,
+                cell.slow,
             )
             for cell in found.cells
         ),
         _cells(host_of, rounds),
         max((test.round for test in rounds.tests), default=0),
-        rounds.is_finished and found.is_decided and not rounds.unheard,
+        is_finished,
         tuple(
             OpenPath(host_of[cell.source], host_of[cell.target], cell.slow, cell.tests)
             for cell in found.open_cells

@@ -113,9 +113,9 @@ class _PairNode:
         try:
             self._process = PairProcess(environment, on_nccl=self._order.backend == "nccl")
         except OSError as error:
-            return _failed("died", str(error), own=True)
+            return _failed("died", str(error), is_own=True)
         why_not = self._imported(self._process)
-        return PairAnswer(SCHEMA, TOOL_VERSION) if why_not is None else _failed("died", why_not, own=True)
+        return PairAnswer(SCHEMA, TOOL_VERSION) if why_not is None else _failed("died", why_not, is_own=True)
 
     def _imported(self, process: PairProcess) -> str | None:
         """Wait for torch, with signs for node 0 that this node lives; return why it was not imported."""
@@ -137,7 +137,7 @@ class _PairNode:
         if group is None:
             return PairAnswer(SCHEMA, TOOL_VERSION)
         if self._process is None:
-            return _failed("died", "nothing was started to measure pairs", own=True)
+            return _failed("died", "nothing was started to measure pairs", is_own=True)
         return self._together(planned, group, self._process)
 
     def _together(self, planned: PairsRound, group: tuple[int, ...], process: PairProcess) -> PairAnswer:
@@ -145,7 +145,7 @@ class _PairNode:
         try:
             process.begin(self._tasks(planned, group))
         except OSError as error:
-            return _failed("died", f"the process that measures pairs: {error}", own=True)
+            return _failed("died", f"the process that measures pairs: {error}", is_own=True)
         deadline = self._place.deadline.within(PAIR_LONGEST_S + len(group) * RING_OF_A_NODE_S)
         signs = _Signs(self._place, planned.number)
         while not (results := process.poll(planned.number)):
@@ -153,7 +153,7 @@ class _PairNode:
                 stopped = process.is_stopped
                 process.kill_children()
                 detail = "its process is stopped" if stopped else "its partner did not go on"
-                return _failed("hang", detail, own=stopped)
+                return _failed("hang", detail, is_own=stopped)
             signs.give(process.moved)
             time.sleep(ROUND_POLL_S)
         process.kill_children()  # where one of several failed
@@ -196,11 +196,11 @@ def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
     """Return the report to node 0 on a test that took so many seconds: of several rails the slowest one decides."""
     wrong = sum(result.wrong for result in results)
     if wrong:
-        return _failed("died", f"{wrong} bytes arrived with wrong values", own=False)
+        return _failed("died", f"{wrong} bytes arrived with wrong values", is_own=False)
     error = next((result.error for result in results if result.error), "")
     if error:
         of_the_network = any(words in error.lower() for words in _OF_THE_NETWORK)
-        return _failed("unreachable" if of_the_network else "died", error, own=not of_the_network)
+        return _failed("unreachable" if of_the_network else "died", error, is_own=not of_the_network)
     rates = tuple(result.received_gbit_s or 0.0 for result in results)
     return PairAnswer(
         SCHEMA,
@@ -214,5 +214,5 @@ def answer_of(results: Sequence[PairResult], seconds: float) -> PairAnswer:
     )
 
 
-def _failed(outcome: PairOutcome, detail: str, *, own: bool) -> PairAnswer:
-    return PairAnswer(SCHEMA, TOOL_VERSION, outcome=outcome, detail=detail, own=own)
+def _failed(outcome: PairOutcome, detail: str, *, is_own: bool) -> PairAnswer:
+    return PairAnswer(SCHEMA, TOOL_VERSION, outcome=outcome, detail=detail, own=is_own)

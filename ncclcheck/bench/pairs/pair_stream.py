@@ -44,14 +44,14 @@ class Stream(Struct, frozen=True):
     wrong: int = 0
 
 
-class Wanted(Struct, frozen=True):
+class StreamDemand(Struct, frozen=True):
     """How many parts are counted at most, and of which kind each next part is: asked for while one is on its way."""
 
     parts: int
     kinds: Iterator[int]
 
 
-def stream(end: End, sender: int, size_bytes: int, demand: Wanted) -> Stream:
+def stream(end: End, sender: int, size_bytes: int, demand: StreamDemand) -> Stream:
     """Send parts from `sender` to the other rank, which asks for them.
 
     A counted part is timed from the end of the part before. So none begins after a pause, in which a queue or a shaper
@@ -86,18 +86,18 @@ def stream(end: End, sender: int, size_bytes: int, demand: Wanted) -> Stream:
     return Stream(tuple(took_s), wrong_bytes(end, counted[: len(took_s)], whole))
 
 
-def alone(parts: int) -> Wanted:
+def alone(parts: int) -> StreamDemand:
     """Return so many counted parts after a first one, which takes what a shaper saved up."""
-    return Wanted(parts, iter((WHOLE, *[COUNTED] * parts, OVER)))
+    return StreamDemand(parts, iter((WHOLE, *[COUNTED] * parts, OVER)))
 
 
-def together(barrier: PairBarrier, direction: str, parts: int, size_bytes: int) -> Wanted:
+def together(barrier: PairBarrier, direction: str, parts: int, size_bytes: int) -> StreamDemand:
     """Return at least so many counted parts, in the time in which all pairs of the round count theirs.
 
     Before and after them there is load as long as another pair needs it.
     """
     most = max(parts, min(MOST_COUNTED, MOST_COUNTED_BYTES // size_bytes))
-    return Wanted(most, _kinds_together(barrier, direction, (parts, most)))
+    return StreamDemand(most, _kinds_together(barrier, direction, (parts, most)))
 
 
 def _kinds_together(barrier: PairBarrier, direction: str, counted: tuple[int, int]) -> Iterator[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -12,8 +13,11 @@ from ncclcheck.model.bench_setup import BenchNetwork
 from ncclcheck.model.benchmarks.soak import USUAL_DROP, SoakPlan, SoakRequest
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Fact, Missing
+from ncclcheck.model.formats.prose import listed, plural
 from ncclcheck.model.units import format_size
 from ncclcheck.timeouts import SOAK_BLOCK_S
+
+_SHOWN = 4  # hosts, by name
 
 USUAL_OP, USUAL_BYTES = "all_reduce", 64 << 20
 
@@ -54,10 +58,9 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
         return judge
     start = judge.start
     assert start is not None  # noqa: S101 (lines_in)
-    if Counter(start.hosts) != Counter(network.ranks_of):
-        return Missing(
-            "error", f"the series in {request.folder} is of other nodes, or of other ranks of them"
-        )
+    before, now = Counter(start.hosts), +Counter(network.ranks_of)
+    if before != now:
+        return Missing("error", f"the series in {request.folder} is of {_of(before, now)}")
     is_other = (request.ops and request.ops != start.ops) or request.size_bytes not in (
         None,
         start.size_bytes,
@@ -67,12 +70,21 @@ def soak_plan(request: SoakRequest, plan: BenchPlan, network: BenchNetwork) -> F
         asked = f"{', '.join(ops)} of {format_size(size_bytes)} over {network.backend}"
         why = f"the series in {request.folder} is of {what}, and this run asks for {asked}"
         return Missing("error", f"{why}: leave --size and --ops out, or begin a new series")
-    before = start.plan
+    earlier = start.plan
     planned = replace(
         planned,
-        every_s=request.every_s or before.every_s,
-        drop=request.drop or before.drop,
-        duty=request.duty or before.duty,
+        every_s=request.every_s or earlier.every_s,
+        drop=request.drop or earlier.drop,
+        duty=request.duty or earlier.duty,
         first=judge.next_number,
     )
     return replace(plan, ops=start.ops, sizes_bytes=(start.size_bytes,), soak=planned)
+
+
+def _of(before: Mapping[str, int], now: Mapping[str, int]) -> str:
+    """Return how the ranks of the series and those of this run differ."""
+    ranks = f"{plural(sum(before.values()), 'rank')} on {plural(len(before), 'node')}"
+    this = f"this run has {sum(now.values())} on {len(now)}"
+    gone, new = sorted(before.keys() - now.keys()), sorted(now.keys() - before.keys())
+    which = [f"{word} {listed(hosts, _SHOWN)}" for word, hosts in (("without", gone), ("with", new)) if hosts]
+    return f"{ranks}, and {this}" + (f", {' and '.join(which)}" if which else ", with other ranks per node")

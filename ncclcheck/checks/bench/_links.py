@@ -36,9 +36,9 @@ _DECIMALS = ((1.0, 2), (100.0, 1), (float("inf"), 0))  # below this magnitude, s
 
 def network_used(node: Node, processes: Sequence[Process]) -> str | None:
     """`IB`, `Socket` or a plug-in's name: as its NCCL log says, else as NCCL is known to choose; None: not known."""
-    said = next((process.network for process in processes if process.network), "")
-    if said:
-        return said
+    network = next((process.network for process in processes if process.network), "")
+    if network:
+        return network
     choice = network_choice(node.facts)
     return None if isinstance(choice, Missing) else choice.network
 

@@ -151,7 +151,9 @@ def _place(
     if process_environment is facts.environment:
         everything = effective_environment(facts)
     else:
-        everything = effective_environment(facts, {**dict.fromkeys(_own(facts)), **process_environment})
+        everything = effective_environment(
+            facts, {**dict.fromkeys(_own_settings(facts)), **process_environment}
+        )
     environment = dict(process_environment) if isinstance(everything, Missing) else everything
     sources: Mapping[str, str] = {}
     if not isinstance(facts.nccl, Missing):
@@ -188,7 +190,7 @@ def _sources(
     }
 
 
-def _own(facts: NodeFacts) -> Mapping[str, str]:
+def _own_settings(facts: NodeFacts) -> Mapping[str, str]:
     return {} if isinstance(facts.environment, Missing) else facts.environment
 
 

@@ -43,16 +43,19 @@ def checkpoint_incomplete(snapshot: Snapshot) -> Iterator[Answer]:
     (torch/distributed/checkpoint/filesystem.py); one that is older than its shards makes the checkpoint unknown.
     DeepSpeed: `latest`, one file per rank, with ZeRO also of optimizer states (runtime/engine.py). Megatron-LM:
     `latest_checkpointed_iteration.txt`, one folder per rank (megatron/training/checkpointing.py). Beside them:
-    DeepSpeed's experts and pipeline layers without holes (of a single model-parallel rank a missing layer cannot be
-    noticed), `distrib_optim.pt`, `common.pt` and `metadata.json` of Megatron-LM, all of `-00001-of-00003` and of
-    `world_size_4_rank_0`. `rank_0` does not tell how many there are: a hole in the numbers is unknown, and a missing
-    last one is not noticed. A folder `*.ckpt` with shards and without Lightning's `meta.pt` is not called complete.
-    The Trainer's folders need weights and, with DeepSpeed, its `latest`. safetensors: the index lists all shards and
-    what is in them, and each header has its file's length. torch.save: a zip file has its directory at the end; a
-    pickle of an older torch is unknown. `manifest.json` lists all files with their sizes, and `COMPLETE` is written
-    last. Pickles are read without running any of them. A zip that cannot be unpacked is damaged; where DeepSpeed's or
-    Megatron-LM's file does not tell how many ranks there are, the checkpoint is not called complete. What the files
-    contain is not compared.
+    DeepSpeed's experts without holes, and a file for each pipeline layer whose parameters the model states name
+    (`param_shapes`, saved with ZeRO; without ZeRO a layer missing among those of its size is unknown, and a first or
+    last one is not noticed), `distrib_optim.pt`, `common.pt` and `metadata.json` of Megatron-LM, all of
+    `-00001-of-00003` and of `world_size_4_rank_0`. `rank_0` does not tell how many there are: a hole in the numbers is
+    unknown, and a missing last one is not noticed. A folder `*.ckpt` with shards and without Lightning's `meta.pt` is
+    not called complete. The Trainer's folders need weights and, with DeepSpeed, its `latest`. safetensors: the index
+    lists all shards and what is in them, and each header has its file's length. torch.save: a zip file has its
+    directory at the end; where a file, or a shard of torch.distributed.checkpoint, holds zeros at one of up to 64
+    places, or a hole, that record is compared with its checksum; a pickle of an older torch is unknown. A pipe, socket
+    or device is no file. `manifest.json` lists all files with their sizes, and `COMPLETE` is written last. Pickles are
+    read without running any of them. A zip that cannot be unpacked is damaged; where DeepSpeed's or Megatron-LM's file
+    does not tell how many ranks there are, the checkpoint is not called complete. What else the files contain is not
+    compared.
     """
     for places in folders(snapshot):
         yield from _judged(places)

@@ -146,12 +146,12 @@ def _each_port(what: str, file: str, read: Callable[[RdmaPort], Fact[str] | Fact
         found = _surveyed(node)
         if isinstance(found, Missing):
             yield Seen(f"the {what} of the RDMA ports", found, "/sys/class/infiniband")
-        elif not found.wanted:
+        elif not found.selected:
             yield Seen(
                 f"the {what} of the RDMA ports", Nothing("no port that NCCL may use"), "/sys/class/infiniband"
             )
         else:
-            for port in found.wanted:
+            for port in found.selected:
                 yield Seen(f"the {what} of {port.device}:{port.port}", read(port), file_of(port, file))
 
     return reader
@@ -201,10 +201,10 @@ READERS: dict[str, Reader] = {
     "gpu.model": _each_gpu("model", lambda gpu: gpu.name),
     "gpu.memory": _each_gpu("memory", _memory_kib),
     "gpu.compute_capability": _each_gpu("compute capability", lambda gpu: gpu.state.compute_capability),
-    "network.interface": _network("NCCL's interface", "NCCL's choice", lambda own: own.name),
-    "network.subnet": _network("NCCL's address", "NCCL's choice", lambda own: own.address),
+    "network.interface": _network("NCCL's interface", "NCCL's choice", lambda nccl_choice: nccl_choice.name),
+    "network.subnet": _network("NCCL's address", "NCCL's choice", lambda nccl_choice: nccl_choice.address),
     "network.speed_gbit_s": _network("the speed of", "/sys/class/net", _speed),
-    "network.mtu": _network("the MTU of", "/sys/class/net", lambda own: own.interface.mtu),
+    "network.mtu": _network("the MTU of", "/sys/class/net", lambda nccl_choice: nccl_choice.interface.mtu),
     "rdma.rate_gbit_s": _each_port("rate", "rate", lambda port: port.rate_gbps),
     "rdma.link_layer": _each_port("link layer", "link_layer", lambda port: port.link_layer),
     "pcie.gpu_width": _each_link(True, "width", lambda link: link.device.link_width),

@@ -73,7 +73,7 @@ def _doubt(snapshot: Snapshot) -> str:
     if snapshot.store_changed:
         return "another program writes into the store of this run"
     paused = [still for still in snapshot.stood_still if still.is_listener]
-    return f"{paused[0].told}, so it is not known who was silent meanwhile" if paused else ""
+    return f"{paused[0].sentence}, so it is not known who was silent meanwhile" if paused else ""
 
 
 def _why(silent: Silent) -> str:

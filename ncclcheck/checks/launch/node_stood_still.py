@@ -36,7 +36,7 @@ def node_stood_still(snapshot: Snapshot) -> Iterator[Answer]:
         )
         yield Finding(
             "warning",
-            f"{still.told} (stopped, a paused virtual machine, or a lack of memory): {effect}",
+            f"{still.sentence} (stopped, a paused virtual machine, or a lack of memory): {effect}",
             (still.host,),
             (
                 Evidence(

@@ -151,11 +151,11 @@ def _evidence(snapshot: Snapshot, claim: Claim) -> Evidence:
     if names is not None:
         led = names.addresses if isinstance(names.addresses, Missing) else ", ".join(names.addresses)
         own_name = f"{names.hostname!r}, which is {led} there"
-    says = "the host" if claim.launch.serves_store else "not the host"
+    host_kind = "the host" if claim.launch.serves_store else "not the host"
     return Evidence(
         (claim.host,),
         f"endpoint {_endpoint(claim)}",
-        f"{says}; its own name is {own_name}",
+        f"{host_kind}; its own name is {own_name}",
         "one node is the host",
         _RULE,
     )

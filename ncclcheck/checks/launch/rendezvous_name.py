@@ -37,7 +37,7 @@ def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
     if isinstance(workers, Missing):
         yield NotKnown(f"the name that workers will get: {workers}")
         return
-    own_addresses = _own(snapshot, workers.host)
+    own_addresses = _own_addresses(snapshot, workers.host)
     groups: dict[str, list[NameView]] = {}
     for view in workers.views:
         if view.host == workers.host:
@@ -52,7 +52,7 @@ def rendezvous_name(snapshot: Snapshot) -> Iterator[Answer]:
     yield from not_reported(snapshot)
 
 
-def _own(snapshot: Snapshot, host: str) -> tuple[str, ...]:
+def _own_addresses(snapshot: Snapshot, host: str) -> tuple[str, ...]:
     """The addresses of the node that others may reach it by; empty where they are not known."""
     return tuple(
         address.address

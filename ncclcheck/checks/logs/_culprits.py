@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ncclcheck.checks.logs._causes import Suspect
 from ncclcheck.checks.logs._job_rows import job_of, pod_rows
 from ncclcheck.checks.logs._view import (
@@ -11,18 +13,36 @@ from ncclcheck.checks.logs._view import (
     failures,
     hosts_of,
     hosts_of_address,
+    is_local,
     is_place,
     remarks,
     timeouts,
 )
-from ncclcheck.model.events import Log, LogPosition
+from ncclcheck.checks.logs._works import shows_work
+from ncclcheck.model.events import Log, LogPosition, Remark, WorkerExit
 
 _BOTH_ENDS = 2
 _ENOUGH_WAITED = 3
 _FEW, _MOST_RANKS = 3, 65536
+_ABORTED = -6
+_MOST_SHOWN = 5  # of the hosts of a cause, by its lines of evidence
+_LINES_OF_HELP = 14  # of a text of Open MPI, down to its fields
+_FIRST_OF_NODE, _FIRST_OF_MPI = ") local_rank: ", "Process name: "  # in torchrun's words, in Open MPI's
 _LOST_NODE = ("ray-node-died", "slurm-node-lost", "ssh-unreachable")  # groups of the tables
 _OF_MACHINES = frozenset(
     {"gpu-hardware", "host-oom-kill", "driver-cuda-mismatch", "ib-link-or-fabric", "nvlink-fabric-service"}
+)
+_CHECK_ITS_LOG = re.compile(r"Please check rank (?P<rank>\d{1,6}) logs for faulty rank")
+# An image or a setting that all nodes share: where all of them show it, none of them is to blame.
+_OF_IMAGE = frozenset(
+    {
+        "gdr-unavailable",
+        "ib-hca-selection",
+        "roce-gid",
+        "python-env",
+        "unsupported-gpu-arch",
+        "ifname-missing",
+    }
 )
 # Who speaks the lines of these causes waited for another, or lost it to something between the two.
 _SPEAKER_WAITED = frozenset({"slow-rank-timeout", "world-size-mismatch", "idle-connection-dropped"})
@@ -33,13 +53,54 @@ def attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     if suspect.slug == "world-size-mismatch" and (pending := _pending(log)):
         return pending
     named = _attributed(log, suspect)
+    if suspect.slug in _OF_IMAGE and _are_all(log, named) and _say_the_same(suspect, named):
+        return ()
     return named if suspect.blames_nobody else _with_its_rank(log, suspect, _with_nodes(log, suspect, named))
+
+
+def _say_the_same(suspect: Suspect, named: tuple[str, ...]) -> bool:
+    """Return True if all of them speak the first line of evidence, but for its numbers; of many not all are shown."""
+    wordings = [
+        (re.sub(r"\d+", "", line.observed), line.hosts or (line.subject,)) for line in suspect.evidence
+    ]
+    speakers = {name for wording, names in wordings if wording == wordings[0][0] for name in names}
+    hosts = {name for name in named if not name.startswith("rank ")} or set(named)
+    return len(hosts) > _MOST_SHOWN or hosts <= speakers
+
+
+def _far_end(log: Log) -> tuple[str, ...]:
+    """Return the only other end that Open MPI names where a process could not reach it, or rejected it."""
+    ends = {
+        remark.values["host"]
+        for remark in remarks(log, "far-end")
+        if any(0 < remark.place.line - alarm.place.line <= _LINES_OF_HELP for alarm in _of_open_mpi(log))
+    }
+    return tuple(ends) if len(ends) == 1 else ()
+
+
+def _of_open_mpi(log: Log) -> list[Remark]:
+    return [
+        remark
+        for remark in remarks(log, "message")
+        if remark.values.get("group") in ("mpi-tcp", "mpi-inbound-dropped")
+    ]
+
+
+def _are_all(log: Log, named: tuple[str, ...]) -> bool:
+    """Return True if these are all hosts of the log, or all ranks where it has no host, and more than one."""
+    hosts = {host for host in hosts_of(log) if not is_local(host)}
+    if hosts:
+        return len(hosts) > 1 and hosts <= set(named)
+    ranks = {event.place.rank for event in log.events if event.place.rank is not None}
+    return len(ranks) > 1 and {f"rank {rank}" for rank in ranks} == set(named)
 
 
 def _attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
     """Return the hosts or ranks that the suspect names, else who spoke its lines, else who ended first."""
     if suspect.hosts and all(host.isdecimal() for host in suspect.hosts):
         return _with_a_name(log) or suspect.hosts  # a heading counts the nodes, and a launcher names them
+    if suspect.between_nodes and (far := _far_end(log)):
+        return far
     if suspect.hosts or suspect.blames_nobody:
         return suspect.hosts
     places = () if suspect.slug in _SPEAKER_WAITED else suspect.places
@@ -52,11 +113,17 @@ def _attributed(log: Log, suspect: Suspect) -> tuple[str, ...]:
             return _only_address(log)
         return hosts if len(hosts) <= _BOTH_ENDS else ()
     return (
-        culprits(log, ended_first(log))
+        _with_host(log, hosts, culprits(log, ended_first(log)))
         or _that_did_not_wait(log)
         or (hosts if len(hosts) == 1 else ())
         or _only_address(log)
     )
+
+
+def _with_host(log: Log, hosts: tuple[str, ...], ranks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the rank that Open MPI names with the only host of the log before it."""
+    alone = len(hosts) == 1 and len(ranks) == 1 and ranks[0].startswith("rank ")
+    return (*hosts, *ranks) if alone and any(_FIRST_OF_MPI in end.text for end in exits(log)) else ranks
 
 
 def _pending(log: Log) -> tuple[str, ...]:
@@ -123,11 +190,13 @@ def _that_did_not_wait(log: Log) -> tuple[str, ...]:
 
 def ended_first(log: Log) -> list[LogPosition]:
     """Return the rank that the launcher saw fail first, or the only one that failed by itself; else nothing."""
-    ends = exits(log)
-    own_ends = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, -6)}
+    ends = _telling(log)
+    own_ends = {end.place.rank: end.place for end in ends if end.exit_code not in (-15, _ABORTED)}
     first = [end.place for end in ends if end.first]
     if first:
         return first[-1:]
+    if not own_ends and len(ends) == 1 and exceptions(log) and _FIRST_OF_NODE in ends[0].text:
+        own_ends = {ends[0].place.rank: ends[0].place}  # a C++ exception aborts the process that raised it
     if len(own_ends) == 1:
         return [place for place in own_ends.values() if place.rank is not None or place.host]
     raised = {
@@ -136,6 +205,17 @@ def ended_first(log: Log) -> list[LogPosition]:
         if exception.place.rank is not None
     }
     return list(raised.values()) if len(raised) == 1 else []
+
+
+def _telling(log: Log) -> list[WorkerExit]:
+    """Return the ends of workers that tell who failed first.
+
+    At the start all ranks fail alike, so which of them torchrun met first is chance. Open MPI repeats below what the
+    node has said better.
+    """
+    ends = [end for end in exits(log) if _FIRST_OF_NODE not in end.text or end.place.host or shows_work(log)]
+    better = [end for end in ends if not end.text.lstrip().startswith(_FIRST_OF_MPI)]
+    return better if any(end.place.host or end.place.rank is not None for end in better) else ends
 
 
 def without_a_word(log: Log) -> tuple[str, ...]:
@@ -194,6 +274,14 @@ def gone_tasks(log: Log) -> tuple[str, ...]:
 
 def _ranks(text: str) -> set[int]:
     return {int(number) for number in text.split(",") if number.strip().isdecimal()}
+
+
+def asked_after(log: Log) -> tuple[str, ...]:
+    """Return the rank whose log torch's monitored barrier asks for, where that rank says nothing of the barrier."""
+    barriers = remarks(log, "monitored-barrier")
+    ranks = {match["rank"] for remark in barriers if (match := _CHECK_ITS_LOG.search(remark.text))}
+    spoke = {str(remark.place.rank) for remark in barriers}
+    return tuple(f"rank {rank}" for rank in ranks - spoke) if len(ranks) == 1 else ()
 
 
 def rejected_by_cuda(log: Log) -> tuple[str, ...]:

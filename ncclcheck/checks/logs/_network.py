@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ncclcheck.checks.logs._view import failures, is_local, remarks, troubles
+from ncclcheck.checks.logs._view import failures, hosts_of_address, is_local, remarks, troubles
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import CommInit, ConnectFailure, Event, Log, Process, Remark
 
@@ -35,7 +35,16 @@ UNANSWERED = ("timed-out", "no-route", "unreachable")
 
 def unresolved(log: Log) -> tuple[Remark, ...]:
     """Lines in which a name did not resolve, where the job failed or shows no work; else such lines mean nothing."""
-    found = remarks(log, "name-resolution")
+    harmless = {
+        (remark.place.file, remark.place.line)
+        for remark in remarks(log, "harmless")
+        if "sudo" in remark.values.get("why", "")
+    }
+    found = tuple(
+        remark
+        for remark in remarks(log, "name-resolution")
+        if (remark.place.file, remark.place.line) not in harmless
+    )
     return found if found and (troubles(log) or not shows_work(log)) else ()
 
 
@@ -199,3 +208,14 @@ def only_sockets(log: Log) -> bool:
 def is_without_p2p(process: Process) -> bool:
     """Return True if a setting of the process disables direct access to other GPUs."""
     return not P2P_OFF.isdisjoint(process.settings.items())
+
+
+def missed_by_all(log: Log, remote: Sequence[ConnectFailure]) -> set[str]:
+    """Return the nodes that did not reach the master, if these are as many as the job has, and none has that name."""
+    nodes = {failure.place.host for failure in remote if failure.place.host}
+    places = {failure.address for failure in remote}
+    asked = max((int(told.values["nodes"]) for told in remarks(log, "size-asked")), default=0)
+    if not 1 < asked <= len(nodes) or len(places) != 1 or places & nodes:
+        return set()
+    address = places.pop()
+    return nodes if not address[:1].isdigit() and not hosts_of_address(log, address) else set()

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import CONFIDENCES, Suspect, as_likely
 from ncclcheck.checks.logs._culprits import (
+    asked_after,
     attributed,
     closed_it,
     gone_tasks,
@@ -138,6 +139,7 @@ def _explained(log: Log, runs: Iterable[CheckRun]) -> Explained:
         or missing
         or closed_it(log)
         or rejected_by_cuda(log)
+        or asked_after(log)
     )
     asked = [replace(suspect, hosts=suspect.hosts or hosts) for suspect in open_question]
     findings = tuple(_plain(suspect) for suspect in (*asked, *ranked))

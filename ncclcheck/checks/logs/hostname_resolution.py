@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import is_of_cluster, names_in, unresolved, unresolved_hosts
-from ncclcheck.checks.logs._view import culprits, failures, heads
-from ncclcheck.model.events import Log
+from ncclcheck.checks.logs._view import culprits, failures, heads, remarks
+from ncclcheck.model.events import Event, Log
 from ncclcheck.model.finding import Fix
+
+# inet_aton(3) takes a number for an address, and prints it as one of the network 0, which no machine is in
+_OF_NETWORK_0 = re.compile(r"(?<![\d.])0(?:\.\d{1,3}){3}(?![\d.])")
+_NOBODYS = "0.0.0.0"  # noqa: S104 (compared, not bound)
 
 
 @cause(
@@ -45,15 +50,15 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
     ## Source
     getaddrinfo(3): EAI_NONAME, EAI_AGAIN; torch c10d/socket.cpp prints the gai error as a warning.
     """
-    numeric = [failure for failure in failures(log, "store") if failure.address.isdecimal()]
-    if numeric:
+    if numbers := _names_that_are_numbers(log):
+        known_as = numbers[0][1]
         yield suspect(
-            f"The name of the master is a number ({numeric[0].address}), which is taken for an address and never "
+            f"The name of a host is a number ({heads(known_as)}), which is taken for an address and never "
             "looked up: give the host a name with a letter, or use its address.",
-            numeric,
+            [line for line, _ in numbers],
             confidence="likely",
-            hosts=(numeric[0].address,),
-            explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception"),
+            hosts=known_as,
+            explains=("firewall-blocked-ports", "master-addr-wrong", "rank-exception", "ifname-missing"),
         )
         return
     found = [remark for remark in unresolved(log) if not is_of_cluster(log, remark)]
@@ -68,3 +73,28 @@ def hostname_resolution(log: Log) -> Iterator[Suspect]:
         confidence="certain" if given_up or not failures(log) else "likely",
         hosts=unresolved_hosts(log, found, culprits(log, [event.place for event in given_up or found])),
     )
+
+
+def _names_that_are_numbers(log: Log) -> list[tuple[Event, tuple[str, ...]]]:
+    """Return the lines in which the name of a host was taken for an address, with that name, and the address."""
+    found: list[tuple[Event, tuple[str, ...]]] = []
+    for failure in failures(log, "store"):
+        if failure.address.isdecimal():
+            found.insert(0, (failure, (failure.address,)))
+        elif names := _number_and_address(failure.address):
+            found.append((failure, names))
+    for remark in remarks(log, "no-interface"):
+        if names := _number_and_address(remark.text):
+            found.append((remark, names))
+    return found
+
+
+def _number_and_address(text: str) -> tuple[str, ...]:
+    """Return the number that is shown in the text as an address, and that address."""
+    match = _OF_NETWORK_0.search(text)
+    if match is None or match[0] == _NOBODYS:
+        return ()
+    number = 0
+    for part in match[0].split("."):
+        number = number * 256 + int(part)
+    return (str(number), match[0])

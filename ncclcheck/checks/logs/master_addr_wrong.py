@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from msgspec.structs import replace
 
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
-from ncclcheck.checks.logs._network import UNANSWERED, unmade
+from ncclcheck.checks.logs._network import UNANSWERED, missed_by_all, unmade
 from ncclcheck.checks.logs._view import (
     culprits,
     exceptions,
@@ -372,7 +372,7 @@ def _unreached(log: Log, store: tuple[ConnectFailure, ...]) -> Iterator[Suspect]
             confidence="likely",
             hosts=path_ends(log, tries),
         )
-    elif remote and remarks(log, "first-node"):
+    elif remote and (remarks(log, "first-node") or missed_by_all(log, remote)):
         yield suspect(
             f"The first node itself cannot reach the master address {remote[0].address}:{remote[0].port}: it is the "
             "address of another machine, or of none.",

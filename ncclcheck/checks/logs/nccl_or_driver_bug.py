@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._reruns import mended_by_version
 from ncclcheck.checks.logs._view import culprits, exceptions, matches, remarks, troubles, versions_of
@@ -42,7 +44,7 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
     """
     if rerun := mended_by_version(log):
         failed, later = rerun
-        yield suspect(
+        found_out = suspect(
             f"The command failed with NCCL {', '.join(failed.versions)}, and ended well with "
             f"{', '.join(later.versions)}.",
             [*failed.wrong[:2], *failed.banners, *later.banners, *later.ends[:1]],
@@ -50,6 +52,16 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             at=failed.wrong[0].place,
             explains=("rank-exception", "nccl-version-mismatch", "p2p-broken", "undetermined"),
         )
+        yield replace(found_out, blames_nobody=True)
+    if replaced := _went_well_with_another(log):
+        found_out = suspect(
+            "The job failed, and went well with another build or version of the NCCL library.",
+            [*troubles(log)[:2], *replaced],
+            confidence="likely",
+            at=troubles(log)[0].place,
+            explains=("rank-exception", "slow-rank-timeout", "p2p-broken", "undetermined"),
+        )
+        yield replace(found_out, blames_nobody=True)
     found = list(_known(log))
     fell = [*_fell_in_nccl(log), *_fell_in_c10d(log)]
     crashed = (*remarks(log, "nccl-crash", "torch-internal"), *fell)
@@ -64,6 +76,16 @@ def nccl_or_driver_bug(log: Log) -> Iterator[Suspect]:
             if (remarks(log, "nccl-crash") or fell) and not exceptions(log)
             else (),
         )
+
+
+def _went_well_with_another(log: Log) -> list[Remark]:
+    """Return the command with which a person replaced NCCL after the failure, and what the person says came of it."""
+    failed = troubles(log)
+    for command in remarks(log, "library-replaced") if failed and len(log.files) == 1 else ():
+        good = [remark for remark in remarks(log, "went-well") if remark.place.line > command.place.line]
+        if good and failed[-1].place.line < command.place.line:
+            return [command, good[0]]
+    return []
 
 
 def _fell_in_nccl(log: Log) -> list[Remark]:

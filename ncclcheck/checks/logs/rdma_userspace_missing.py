@@ -48,13 +48,14 @@ def rdma_userspace_missing(log: Log) -> Iterator[Suspect]:
     """
     closed = unopened(log)
     missing = [*remarks(log, "no-libibverbs", "no-rdma-driver", "no-rdma-device-files"), *closed]
-    hardware = [*remarks(log, "ib-active", "rdma-hardware", "rdma-wanted"), *_over_ipoib(log)]
+    listed = remarks(log, "rdma-listed")
+    hardware = [*remarks(log, "ib-active", "rdma-hardware", "rdma-wanted"), *listed, *_over_ipoib(log)]
     slow = remarks(log, "slow-word")
     stopped = [warning for warning in remarks(log, "nccl-warn") if _NO_NETWORK in warning.text]
     if (
         missing
         and (hardware or uses_infiniband(log))
-        and (troubles(log) or slow or closed or _over_ipoib(log))
+        and (troubles(log) or slow or closed or listed or _over_ipoib(log))
     ):
         yield suspect(
             "The node has RDMA hardware, but not its user-space part (libibverbs, provider or device files), "

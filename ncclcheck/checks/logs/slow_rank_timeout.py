@@ -49,7 +49,7 @@ _NO_WORK = re.compile(
 )
 
 # a person's command behind a shell's prompt, or a record of a logger that is not taken apart
-_TYPED = re.compile(rf"{ENVIRONMENT}(?:\[?{AT_HOST}{SIGNS}|\$) \S|\{{\"")
+_TYPED = re.compile(rf"{ENVIRONMENT}(?:\[?{AT_HOST}{SIGNS}|\$) \S|\{{\"|# [a-z]")
 
 _STRAGGLER_FIXES = (
     Fix(

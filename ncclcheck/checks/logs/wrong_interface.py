@@ -87,7 +87,7 @@ def wrong_interface(log: Log) -> Iterator[Suspect]:
         )
     elif bridged := _bridged(log, failed):
         yield _advertised(log, bridged)
-    elif (linked := _link_local_sockets(log)) and troubles(log):
+    elif (linked := _link_local_sockets(log)) and troubles(log) and not _of_its_own_end(log):
         yield _also_link_local(linked)
     elif of_bridges := _over_bridges(log, failed):
         yield of_bridges
@@ -140,6 +140,12 @@ def _also_link_local(linked: Sequence[Process]) -> Suspect:
         hosts=distinct_hosts(linked)[:2],
         explains=("firewall-blocked-ports", "slow-rank-timeout", "rank-exception"),
     )
+
+
+def _of_its_own_end(log: Log) -> bool:
+    """Return True if NCCL only warns that a socket of its own was closed under it: nothing was sent in vain."""
+    warned = [remark for remark in remarks(log, "nccl-warn") if remark.values.get("kind") != "harmless"]
+    return bool(warned) and all("Bad file descriptor" in remark.text for remark in warned)
 
 
 def _link_local_sockets(log: Log) -> list[Process]:

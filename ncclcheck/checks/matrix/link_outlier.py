@@ -26,18 +26,20 @@ def link_outlier(snapshot: Snapshot) -> Iterator[Answer]:
     ## Source
     Every pair of up to 64 nodes (of more with `--full`) is measured once with all others; what was slow is measured
     twice more with few others, and named if it was slow each time in the same direction
-    (ncclcheck/measure/matrix/slow_cells.py). Without a slow path the check passes only if every pair of the nodes that
-    answer was measured. Of more nodes without `--full` it is unknown, and says how many pairs were. It is unknown as
-    well for the paths of a node that belongs to no leaf, and for a path that was slow at first and in some of its
-    repeats, or whose repeats did not fit into the rounds.
+    (ncclcheck/measure/matrix/slow_cells.py). Of four nodes or fewer all pairs are measured three or four times more,
+    and a path is named if it is six standard errors below the others (ncclcheck/measure/matrix/few_cells.py). Without a
+    slow path the check passes only if every pair of the nodes that answer was measured. Of more nodes without `--full`
+    it is unknown, and says how many pairs were. It is unknown as well for the paths of a node that belongs to no leaf,
+    and for a path that was slow at first and in some of its repeats, or whose repeats did not fit into the rounds.
     """
     matrix = measured(snapshot.matrix)
     for path in matrix.paths if matrix is not None else ():
         reached = "nothing comes through" if path.part is None else f"{path.part:.0%} of what is usual"
+        times = f"{path.slow} of {path.tests}" if 0 < path.slow < path.tests else f"each of {path.tests}"
         yield Finding(
             "error",
             f"the path from {host_text(snapshot, path.from_host)} to {host_text(snapshot, path.to_host)} is slow in "
-            f"each of {path.tests} tests: {reached} ({path.usual_gbit_s:.3g} Gbit/s)",
+            f"{times} tests: {reached} ({path.usual_gbit_s:.3g} Gbit/s)",
             (path.from_host, path.to_host),
             (
                 Evidence(

@@ -8,7 +8,7 @@ from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.majority import compare, evidence, sentence
 from ncclcheck.checks.registry import Answer, check
 from ncclcheck.measure.mesh.groups import order_of
-from ncclcheck.measure.mesh.job_mesh import meshes, placement
+from ncclcheck.measure.mesh.job_mesh import meshes, names_none, placement
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, Finding, Fix, NotApplicable, NotKnown
 from ncclcheck.model.snapshot import Snapshot
@@ -72,6 +72,6 @@ def mesh_mismatch(snapshot: Snapshot) -> Iterator[Answer]:
     silent = [node.host for node, mesh in snapshot.known("mesh") if mesh is None]
     if seen and silent:
         yield NotKnown("its command line names no parallel groups, and that of others does", tuple(silent))
-    if snapshot.nodes and not meshes(snapshot):
+    if names_none(snapshot):
         yield NotApplicable("no --mesh was given, and the command's arguments name no parallel sizes")
     yield from not_reported(snapshot)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.hosts import not_reported
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.measure.mesh.job_mesh import meshes, placement
+from ncclcheck.measure.mesh.job_mesh import meshes, names_none, placement
 from ncclcheck.measure.mesh.placement import belongs_inside
 from ncclcheck.model.benchmarks.mesh import DimensionPlacement
 from ncclcheck.model.fact import Missing
@@ -39,7 +39,7 @@ def mesh_placement(snapshot: Snapshot) -> Iterator[Answer]:
         for dimension in placed.dimensions:
             if belongs_inside(dimension.name) and dimension.groups_apart:
                 yield _finding(dimension, placed.order, placed.better_order, tuple(meshes(snapshot)))
-    if snapshot.nodes and not meshes(snapshot):
+    if names_none(snapshot):
         yield NotApplicable("no --mesh was given, and the command's arguments name no parallel sizes")
     yield from not_reported(snapshot)
 

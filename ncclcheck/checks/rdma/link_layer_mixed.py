@@ -57,7 +57,7 @@ def link_layer_mixed(snapshot: Snapshot) -> Iterator[Answer]:
     yield from _within([node for node in nodes if {NATIVE, ROCE} <= _layers(node.active)])
     yield from _between([node for node in nodes if _layers(node.active)])
     for node in nodes:
-        unknown = [hca.name_of(port) for port in node.wanted if _is_unknown(port)]
+        unknown = [hca.name_of(port) for port in node.selected if _is_unknown(port)]
         if unknown:
             yield NotKnown(f"the state or link layer of {listed(unknown)} could not be read", (node.host,))
     yield from not_surveyed(snapshot)

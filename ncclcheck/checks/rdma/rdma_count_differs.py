@@ -57,7 +57,7 @@ def rdma_count_differs(snapshot: Snapshot) -> Iterator[Answer]:
     """
     nodes = surveyed(snapshot)
     yield from without_devices(nodes)
-    yield from _compared([(node, node.wanted) for node in nodes], "RDMA ports that NCCL may use")
+    yield from _compared([(node, node.selected) for node in nodes], "RDMA ports that NCCL may use")
     yield from _compared([(node, node.others) for node in nodes], "EFA ports")
     for node in nodes:
         for port in node.rdma.ports:

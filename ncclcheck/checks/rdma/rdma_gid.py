@@ -84,7 +84,7 @@ def rdma_gid(snapshot: Snapshot) -> Iterator[Answer]:
     faults: list[_Fault] = []
     used: list[GidUse] = []
     for node in nodes:
-        unread = [hca.name_of(port) for port in node.wanted if _is_unread(port)]
+        unread = [hca.name_of(port) for port in node.selected if _is_unread(port)]
         if unread:
             yield NotKnown(f"the state or link layer of {listed(unread)} could not be read", (node.host,))
         for port in node.active:

@@ -91,7 +91,7 @@ def rdma_port_down(snapshot: Snapshot) -> Iterator[Answer]:
 
 def _mattering(node: Surveyed) -> tuple[RdmaPort, ...]:
     """The ports NET/IB would take, and those of EFA, which their plug-in takes."""
-    return node.wanted + node.others
+    return node.selected + node.others
 
 
 def _is_unread(port: RdmaPort) -> bool:

@@ -72,7 +72,7 @@ def rdma_rate_differs(snapshot: Snapshot) -> Iterator[Answer]:
         if unread:
             yield NotKnown(f"the rate of {listed(unread)} could not be read", (host,))
     for node in nodes:
-        stateless = [hca.name_of(port) for port in node.wanted if isinstance(port.state, Missing)]
+        stateless = [hca.name_of(port) for port in node.selected if isinstance(port.state, Missing)]
         if stateless:
             yield NotKnown(f"the state of {listed(stateless)} could not be read", (node.host,))
     odd = [port for host, members in ports.items() for port in _within(host, members)]

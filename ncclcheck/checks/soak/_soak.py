@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncclcheck.checks.measured import soak_of
-from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few, too_noisy
 from ncclcheck.model.benchmarks.soak import EventKind, SoakEvent
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.finding import Evidence, NotKnown
@@ -28,6 +28,13 @@ def unlearned(snapshot: Snapshot) -> Iterator[NotKnown]:
         return
     for words in too_few(soak, snapshot.bench.plan.ops):
         yield NotKnown(f"{words} are too few to tell: {LEAST_BLOCKS} at least")
+
+
+def unseen(snapshot: Snapshot) -> Iterator[NotKnown]:
+    """Yield of which collectives the noise hides drops that were asked for."""
+    soak = soak_of(snapshot)
+    if soak is not None and soak.blocks >= LEAST_BLOCKS:
+        yield from map(NotKnown, too_noisy(soak))
 
 
 def time_words(seconds: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.measured import soak_not_measured
 from ncclcheck.checks.registry import Answer, check
-from ncclcheck.checks.soak._soak import events_of, evidence, span_words, unlearned
+from ncclcheck.checks.soak._soak import events_of, evidence, span_words, unlearned, unseen
 from ncclcheck.model.finding import Finding, Fix
 from ncclcheck.model.snapshot import Snapshot
 
@@ -30,6 +30,8 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
     least, and a guard of `--drop` (ncclcheck/measure/soak/drops.py); the share of false alarms is in
     docs/measurements.md. The node is named by pairs measured before and during the drop. A trend is judged by Theil
     and Sen from an hour on (ncclcheck/measure/soak/trend.py); in less than a day it has to lose `--drop` in two hours.
+    Where the blocks vary so much that a drop of a minute has to be more than twice `--drop` to be seen, the check is
+    unknown, and says from which size on it would have been.
     """
     for event in [*events_of(snapshot, "drop"), *events_of(snapshot, "trend")]:
         yield Finding(
@@ -46,3 +48,4 @@ def soak_drop(snapshot: Snapshot) -> Iterator[Answer]:
         )
     yield from soak_not_measured(snapshot)
     yield from unlearned(snapshot)
+    yield from unseen(snapshot)

@@ -32,11 +32,11 @@ _FIX = Fix(
 
 
 class _Tried(Struct, frozen=True):
-    """A plug-in on one node. `problem` is empty where it loads; `wanted`: by name, and not merely looked for."""
+    """A plug-in on one node. `problem` is empty where it loads; `is_named`: a setting names it."""
 
     host: str
     name: str
-    wanted: bool
+    is_named: bool
     problem: str
     observed: str
     demanded_by: str  # the NCCL_NET that no built-in network answers to; empty: none
@@ -127,7 +127,9 @@ def _findings(tried: Sequence[_Tried]) -> Iterator[Finding]:
     groups: dict[str, list[_Tried]] = {}
     for attempt in tried:
         # The default may be absent, as long as it is absent everywhere.
-        if attempt.problem and (attempt.wanted or loads or not attempt.problem.startswith("does not exist")):
+        if attempt.problem and (
+            attempt.is_named or loads or not attempt.problem.startswith("does not exist")
+        ):
             groups.setdefault(attempt.problem, []).append(attempt)
     for problem, group in groups.items():
         yield _finding(problem, group, loads)
@@ -141,7 +143,7 @@ def _finding(problem: str, attempts: Sequence[_Tried], loads: Sequence[str]) -> 
         consequence = f"it is used on {named(loads)}, so the ranks choose different networks"
     elif first.demanded_by:
         consequence = f"NCCL_NET={first.demanded_by} then fails the job at its start"
-    subject = f"{_VARIABLE}={first.name}" if first.wanted else first.name
+    subject = f"{_VARIABLE}={first.name}" if first.is_named else first.name
     return Finding(
         "error" if loads or first.demanded_by else "warning",
         f"the network plug-in {first.name} {problem} on {named(hosts)}: {consequence}",

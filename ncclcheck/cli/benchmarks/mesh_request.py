@@ -21,7 +21,7 @@ _OF_MODEL = ("batch", "sequence", "strategy")
 
 def given_mesh(option_values: Mapping[str, Any]) -> Mesh | None:
     """Return the mesh of --mesh and --mesh-order; None where there is none. Raises UsageError."""
-    if option_values.get("mesh"):
+    if option_values.get("mesh") is not None:
         return parse_mesh(option_values["mesh"], option_values.get("mesh_order"))
     if option_values.get("mesh_order"):
         raise UsageError("--mesh-order says in which order --mesh has its dimensions: add --mesh")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ncclcheck.cli.benchmarks.command_mesh import command_mesh
 from ncclcheck.cli.commands.handover import Inherited, hand_over, inherited
 from ncclcheck.cli.dead_home import home_folder
 from ncclcheck.cli.files import refuse_hung
@@ -22,7 +23,6 @@ from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.command_line import read_command
 from ncclcheck.launch.line.env_line import applied
 from ncclcheck.launch.line.launch_line import CommandLine, LaunchLine, PlaceNotGivenError, Script
-from ncclcheck.launch.line.parallel_sizes import parallel_sizes
 from ncclcheck.model.errors import UsageError
 from ncclcheck.model.fact import Missing
 from ncclcheck.timeouts import PATH_S, USER_FILE_S
@@ -98,7 +98,7 @@ def before(run: RunOptions, prefixed: Prefixed, *, applies: bool) -> RunOptions:
     return replace(
         run,
         line=prefixed.line.launch,
-        mesh=run.mesh or parallel_sizes(prefixed.words),
+        mesh=run.mesh or command_mesh(prefixed.words),
         code_paths=run.code_paths or code_of(prefixed.line),
         applies=applies,
         starts=True,

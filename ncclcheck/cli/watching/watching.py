@@ -101,7 +101,7 @@ def _report_end(watching: _Watching, ended: _Ended, code: int, *, failed: bool) 
     if failed or option_values["dir_"] is not None:
         watching.output.keep()
     if failed:
-        explained = tell_cause(teller, watching.kept, aloud=ended.speaks and not ended.hung)
+        explained = tell_cause(teller, watching.output_files, aloud=ended.speaks and not ended.hung)
     reason = "stopped for a hang" if ended.hung else f"the job ended with exit code {code}"
     report = report_of(ended.found, JobEnd(code, reason), teller.clock, explained)
     write_report(report, last_outputs(report, option_values, teller.folder))
@@ -197,7 +197,7 @@ class _Watching(Struct, frozen=True):
     output: KeptOutput
 
     @property
-    def kept(self) -> tuple[Path, ...]:
+    def output_files(self) -> tuple[Path, ...]:
         """Return the files with the job's output."""
         return self.output.files
 
@@ -244,7 +244,7 @@ def _explain_now(watching: _Watching, watch: Watch, aloud: bool) -> None:
     """Explain what is kept of a job that hangs, beside the looks at it, and add it to the report of now."""
     teller = watching.teller
     watching.output.keep()
-    explained = tell_cause(teller, watching.kept, aloud=aloud)
+    explained = tell_cause(teller, watching.output_files, aloud=aloud)
     if explained is not None and sentence(explained):
         report = report_of(watch, None, teller.clock, explained)
         write_report(report, last_outputs(report, {}, teller.folder))
@@ -282,7 +282,7 @@ def _folder(option_values: Mapping[str, Any]) -> Path:
 def _clean(watching: _Watching, *, failed: bool) -> None:
     """Remove the output of a job without a failure from a folder that nobody asked for."""
     if not failed and watching.option_values["dir_"] is None:
-        for file in watching.kept:
+        for file in watching.output_files:
             with suppress(OSError):
                 file.unlink()
     _leave_empty(watching.teller.folder)

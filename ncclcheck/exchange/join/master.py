@@ -134,7 +134,7 @@ def _connect(
             if asked.direct is not None and asked.direct.given_up:
                 path = _given_up(path, asked.direct)
                 break
-            claim = claim or _said(_unproven(search), say)
+            claim = claim or _announced(_unproven(search), say)
             if asked.direct is not None and astray:
                 patience = deadline  # node 0 is on this very machine, and has not begun to serve
             if path.serving_confirmed or path.serves_at:
@@ -362,7 +362,7 @@ def _unproven(search: MasterSearch) -> str:
     return f"a datagram from there says, without the key of this run: {reply.given_up[:_LONGEST_CLAIM]}"
 
 
-def _said(claim: str, say: Callable[[str], None]) -> str:
+def _announced(claim: str, say: Callable[[str], None]) -> str:
     if claim:
         say(f"{claim}. Nothing proves that this is node 0; trying on")
     return claim

@@ -28,7 +28,7 @@ def routes_to(peers: Sequence[Peer], interfaces: Fact[tuple[Interface, ...]]) ->
     known = () if isinstance(interfaces, Missing) else interfaces
     routes = []
     for number, peer in enumerate(peers):
-        for target in peer.own if number < ALL_PAIRS_UP_TO else peer.own[:1]:
+        for target in peer.ours if number < ALL_PAIRS_UP_TO else peer.ours[:1]:
             source, interface = source_for(target.address, target.port, known)
             routes.append(Route(target.address, peer.host, source, interface))
     return tuple(routes)

@@ -79,7 +79,7 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
     targets: tuple[Target, ...]
 
     @property
-    def own(self) -> tuple[Target, ...]:
+    def ours(self) -> tuple[Target, ...]:
         """Return the listeners of ncclcheck, which answer."""
         return tuple(target for target in self.targets if target.kind == "ours")
 
@@ -95,7 +95,7 @@ class Peer(Struct, frozen=True, forbid_unknown_fields=True):
         several neighbours in the sample.
         """
         has_room = self.nccl is None or number < self.nccl.room
-        peer = self if has_room else replace(self, targets=self.own)
+        peer = self if has_room else replace(self, targets=self.ours)
         if max(number, called) < FURTHER_PEERS:
             return peer
         return replace(peer, targets=tuple(replace(target, further=()) for target in peer.targets))
@@ -229,7 +229,7 @@ def probe_peers(
     Each peer's first listener first: that is NCCL's own interface. What has no outcome by the deadline is an "error".
     NCCL's own listener is probed where ours at the same address was reached, and where there is none of ours.
     """
-    calls = [(peer, target) for peer in peers for target in (*peer.own, *([peer.nccl] if peer.nccl else []))]
+    calls = [(peer, target) for peer in peers for target in (*peer.ours, *([peer.nccl] if peer.nccl else []))]
     # Stable: every peer's first one, and so on; NCCL's own come last, since they wait for ours.
     calls.sort(key=lambda call: (call[1].kind == "nccl", call[0].targets.index(call[1])))
     late = f"no outcome within {deadline_s:.0f} s"

@@ -33,7 +33,7 @@ def judged_messages(digests: Mapping[str, str]) -> dict[str, str]:
     return {key: digest for key, digest in digests.items() if key.startswith(keys.JUDGED)}
 
 
-class _Own(Struct, frozen=True):
+class _WrittenKey(Struct, frozen=True):
     """A value that this process wrote."""
 
     digest: str
@@ -49,7 +49,7 @@ class RecordingStore:
         self.port = inner.port
         self.read: dict[str, str] = {}
         self.written: dict[str, str] = {}
-        self._own: dict[str, _Own] = {}  # what this process wrote, once
+        self._own: dict[str, _WrittenKey] = {}  # what this process wrote, once
         self._rewritten: set[str] = set()
         self._seen: set[str] = set()
         self._changes: dict[str, str] = {}  # key -> what became of it
@@ -158,7 +158,7 @@ class RecordingStore:
 
     def _wrote(self, key: str, value: bytes, failed: Missing | None, *, is_document: bool) -> Missing | None:
         if failed is None and key not in self._own:
-            self._own[key] = _Own(digest_of(value), len(value), is_document)
+            self._own[key] = _WrittenKey(digest_of(value), len(value), is_document)
         return failed
 
     def _seen_or_gone(self, key: str, value: bytes | Missing) -> bytes | Missing:

@@ -51,8 +51,8 @@ class Trust:
             if known is None or known.refuses or not 0 <= node_rank < _MOST_RANK:
                 return False
             name = _printable(host, _LONGEST_NAME)
-            told = replace(known, said=name, node_rank=node_rank, refuses=_printable(why, _LONGEST_REASON))
-            self._dropped[place] = told
+            claim = replace(known, said=name, node_rank=node_rank, refuses=_printable(why, _LONGEST_REASON))
+            self._dropped[place] = claim
             return True
 
     def nonce_of_probes(self, nonce: bytes) -> str:

@@ -9,6 +9,7 @@ from ncclcheck.facts.checkpoints.file_ends import SHARD, ends_of
 from ncclcheck.facts.checkpoints.kinds.all_kinds import all_rules
 from ncclcheck.facts.checkpoints.kinds.rule import Lacks, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
+from ncclcheck.facts.checkpoints.zip_content import lost_data, search_of
 from ncclcheck.facts.text_files import readable
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.job.checkpoint_names import (
@@ -62,22 +63,26 @@ def unreadable(name: str, why: Missing) -> Checkpoint:
 
 def _is_saved_alone(files: Files) -> bool:
     """Return whether there are weights of no kind that has rules: single files, or a folder of them."""
-    names = [finished(name) for name in files.sizes]
+    names = [finished(name) for name in (*files.sizes, *files.foreign)]
     return any(name.endswith(SAVED) and not is_beside_weights(name) for name in names)
 
 
 def _faults(name: str, files: Files, lacks: list[Lacks]) -> _Faults:
-    missing = list(dict.fromkeys(file for lack in lacks for file in lack.missing))
+    foreign = {name: kind for name, kind in sorted(files.foreign.items()) if name.endswith((*SAVED, SHARD))}
+    missing = list(dict.fromkeys(file for lack in lacks for file in lack.missing if file not in foreign))
     if files.cut:
         missing = []  # they may be among those that were not listed
     damaged = list(dict.fromkeys(file for lack in lacks for file in lack.damaged))
+    damaged += [f"{name}: is {kind} in the place of the file" for name, kind in foreign.items()]
     unknown = next((lack.unknown for lack in lacks if lack.unknown), files.cut)
     last = name.rpartition("/")[2]
     if is_unfinished(last):
         missing.append(f"the rename of {readable(last)}, which ends the writing")
     damaged_files = {line.partition(": ")[0] for line in damaged}
-    for file in sorted(files.sizes):
-        if not file.endswith((*SAVED, SHARD)) or file in damaged_files:
+    saved = [file for file in sorted(files.sizes) if file.endswith((*SAVED, SHARD))]
+    search = search_of(files, len(saved))
+    for file in saved:
+        if file in damaged_files:
             continue
         if files.is_late():
             unknown = unknown or Missing("timeout", "not all files were looked at in the time for it")
@@ -87,6 +92,8 @@ def _faults(name: str, files: Files, lacks: list[Lacks]) -> _Faults:
             damaged.append(f"{file}: {ends.damage}")
         elif ends.unknown and unknown is None and not (ends.is_foreign and lacks):
             unknown = unknown_reason(f"{file} {ends.unknown}")
+        elif ends.is_zip and (lost := lost_data(files, file, search)):
+            damaged.append(f"{file}: {lost}")
     return _Faults(missing, damaged, unknown)
 
 

@@ -9,7 +9,7 @@ from stat import S_ISDIR, S_ISREG
 
 from msgspec import Struct
 
-from ncclcheck.facts.checkpoints.listing import Files, files_of
+from ncclcheck.facts.checkpoints.listing import Files, files_of, single_files
 from ncclcheck.facts.checkpoints.pointers import POINTERS, Pointed, is_pointing_link, of_file, of_link
 from ncclcheck.model.job.checkpoint_names import (
     RANK,
@@ -48,9 +48,7 @@ class Candidate(Struct, frozen=True):
         """Return its files. Raises OSError."""
         if not self.members:
             return files_of(self.place, until)
-        status = {name: (self.place / name).stat() for name in self.members}
-        sizes = {name: found.st_size for name, found in status.items()}
-        return Files(self.place, sizes, {name: found.st_mtime for name, found in status.items()}, until=until)
+        return single_files(self.place, {name: (self.place / name).stat() for name in self.members}, until)
 
 
 class Entries(Struct, frozen=True):

@@ -39,6 +39,7 @@ class Ends(Struct, frozen=True):
     damage: str = ""
     unknown: str = ""
     is_foreign: bool = False
+    is_zip: bool = False
 
 
 def ends_of(files: Files, name: str) -> Ends:
@@ -55,7 +56,7 @@ def ends_of(files: Files, name: str) -> Ends:
     if name.endswith(".safetensors"):
         return Ends(header_of(files, name).damage)
     if head.startswith(ZIP):
-        return Ends(_zip_damage(files.sizes[name], tail))
+        return Ends(_zip_damage(files.sizes[name], tail), is_zip=True)
     if not any(head[: len(ZIP)]) and tail[-_ZIP_END_BYTES:].startswith(_ZIP_END):
         return Ends(
             "begins with zeros, though it ends as a file of torch.save: its beginning was never written"

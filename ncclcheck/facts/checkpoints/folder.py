@@ -43,7 +43,7 @@ def read_folder(path: Path, until: float) -> CheckpointFolder:
         found = judged(path.name, files) or attempt(path.name, files)
         return CheckpointFolder(shown, (replace(found, name=_OWN),))
     entries = entries_of(path, until)
-    folder_itself = _own(path, entries, until)
+    folder_itself = _folder_itself(path, entries, until)
     if folder_itself is not None and not entries.attempts:
         return CheckpointFolder(shown, (folder_itself,), cut=entries.cut)
     parts = {
@@ -67,7 +67,7 @@ def read_folder(path: Path, until: float) -> CheckpointFolder:
     )
 
 
-def _own(path: Path, entries: Entries, until: float) -> Checkpoint | None:
+def _folder_itself(path: Path, entries: Entries, until: float) -> Checkpoint | None:
     """Return the checkpoint that the folder itself is: all below it, but for other checkpoints."""
     others = {
         name

@@ -7,12 +7,13 @@ import os
 import time
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import BinaryIO
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ncclcheck.model.fact import Missing
 
@@ -23,7 +24,7 @@ DEPTH = 32
 class Files(Struct, frozen=True):
     """Sizes in bytes and times of modification (seconds since the epoch) by name, relative to the folder and with `/`.
 
-    `cut`: why not all of them are here.
+    `cut`: why not all of them are here. `foreign`: what is in the place of a file, by name: a pipe, a socket, a device.
     """
 
     folder: Path
@@ -31,6 +32,7 @@ class Files(Struct, frozen=True):
     times_s: dict[str, float]
     cut: Missing | None = None
     until: float = math.inf  # monotonic: when their content has to be read
+    foreign: dict[str, str] = {}
 
     def is_late(self) -> bool:
         """Return whether the time for reading is over."""
@@ -41,6 +43,10 @@ class Files(Struct, frozen=True):
         with _opened(self.folder / name) as file:
             data = file.read(limit_bytes + 1)
         return data if len(data) <= limit_bytes else None
+
+    def opened(self, name: str) -> BinaryIO:
+        """Open the file for reading. Raises OSError."""
+        return _opened(self.folder / name)
 
     def ends(self, name: str, head_bytes: int, tail_bytes: int) -> tuple[bytes, bytes]:
         """Return the first and the last bytes of the file. Raises OSError."""
@@ -64,18 +70,17 @@ def files_of(place: Path, until: float, without: Collection[str] = ()) -> Files:
     """
     status = place.stat()
     if not S_ISDIR(status.st_mode):
-        return Files(place.parent, {place.name: status.st_size}, {place.name: status.st_mtime}, until=until)
-    sizes: dict[str, int] = {}
-    times: dict[str, float] = {}
+        return single_files(place.parent, {place.name: status}, until)
+    no_folders: dict[str, os.stat_result] = {}
     cut: Missing | None = None
     todo = deque([_Folder("", (_identity(status),))])
     for seen, (folder, entry, found) in enumerate(_below(place, todo), 1):
         name = f"{folder.below}{entry.name}"
         if name in without:
             continue
-        if S_ISREG(found.st_mode):
-            sizes[name], times[name] = found.st_size, found.st_mtime
-        elif S_ISDIR(found.st_mode) and _identity(found) not in folder.above:
+        if not S_ISDIR(found.st_mode):
+            no_folders[name] = found
+        elif _identity(found) not in folder.above:
             below = _Folder(f"{name}/", (*folder.above, _identity(found)))
             if len(below.above) > DEPTH:
                 cut = Missing("unsupported", f"folders of more than {DEPTH} levels were not listed")
@@ -89,9 +94,26 @@ def files_of(place: Path, until: float, without: Collection[str] = ()) -> Files:
             )
             break
         if time.monotonic() > until:
-            cut = Missing("timeout", f"only {len(sizes)} files were listed in the time for it")
+            cut = Missing("timeout", f"only {len(no_folders)} files were listed in the time for it")
             break
-    return Files(place, sizes, times, cut, until)
+    return replace(single_files(place, no_folders, until), cut=cut)
+
+
+def single_files(folder: Path, found: Mapping[str, os.stat_result], until: float) -> Files:
+    """Return these files of the folder."""
+    regular = {name: status for name, status in found.items() if S_ISREG(status.st_mode)}
+    return Files(
+        folder,
+        {name: status.st_size for name, status in regular.items()},
+        {name: status.st_mtime for name, status in regular.items()},
+        until=until,
+        foreign={name: _kind(status.st_mode) for name, status in found.items() if name not in regular},
+    )
+
+
+def _kind(mode: int) -> str:
+    """Return what is neither a file nor a folder, in words."""
+    return "a pipe" if S_ISFIFO(mode) else "a socket" if S_ISSOCK(mode) else "a device"
 
 
 def _below(place: Path, todo: deque[_Folder]) -> Iterator[tuple[_Folder, os.DirEntry[str], os.stat_result]]:

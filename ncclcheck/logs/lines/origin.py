@@ -42,6 +42,11 @@ _COUNTED = frozenset(  # what programs number too
     }
 )
 _LONGEST_WORDS = 400
+_SEVERAL_NODES = re.compile(
+    r"\b(?:nnodes?|num[_-]?nodes|num_machines|NNODES|SLURM_N?NODES|SLURM_JOB_NUM_NODES)[ =:']{1,3}"
+    r"(?:\d{1,4}:)?(?:[2-9]|\d{2,5})\b|"
+    r"\b(?:node|machine)[_-]rank[ =:]{1,2}[1-9]|\bsrun\b.{0,80} (?:-N ?|--nodes[ =])(?:[2-9]|\d{2,5})\b"
+)  # in a launch line, or in what a launcher says of it
 _MOST_USUAL_RANKS = 8  # of one node; a node that has more shows more local numbers too
 _FILE_RANK = re.compile(r"(?:^|[^a-z])rank[-_.]?(?P<rank>\d{1,6})(?:\D|$)", re.IGNORECASE)
 _NO_HOST_STEM = re.compile(
@@ -160,7 +165,9 @@ def _world(
         hosts_of_tasks=hosts_of_tasks,
         hosts_of_files=_file_hosts(files, of_files, several) if several or _is_one_node(notes, raws) else {},
         ranks_of_files=_file_ranks(files, ranks_of_files, several),
-        locals_are_ranks=len(hosts) <= 1 and not _are_beyond_one_node(raws),
+        locals_are_ranks=len(hosts) <= 1
+        and not _are_beyond_one_node(raws)
+        and not any(_SEVERAL_NODES.search(event.text) for _, event in events),
     )
 
 

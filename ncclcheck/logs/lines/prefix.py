@@ -87,7 +87,9 @@ _ACTOR = re.compile(
 )  # Ray and vLLM
 _KERNEL = re.compile(r"(?P<host>[A-Za-z0-9][\w.-]{0,253}) kernel: ")
 _MPI_PROCESS = re.compile(
-    r"(?:\[\d{10}\.\d{3,9}\] {1,3})?\[(?P<host>[A-Za-z][\w.-]{0,253}):\d{2,10}(?: {0,8}:\d{1,4}(?::\d{1,10})?)?\] {1,3}"
+    r"(?:\[\d{10}\.\d{3,9}\] {1,3})?"
+    r"\[(?P<host>(?!\d{4}-\d\d-\d\dT)(?=[\w.-]{0,253}[A-Za-z])[A-Za-z0-9][\w.-]{0,253})"
+    r":\d{2,10}(?: {0,8}:\d{1,4}(?::\d{1,10})?)?\] {1,3}"
 )  # UCX and Open MPI: host and process
 _SOURCE_FILE = re.compile(r"\.(?:py|cpp|cc|cu|cuh|c|h|hpp|rs|go|pyx|js|ts)$")
 _TORCHX = re.compile(
@@ -143,7 +145,7 @@ def parse(text: str) -> Prefix:
         text = _ANSI.sub("", text)
     found = Prefix(text)
     for _ in range(_MOST_LAYERS):
-        after = _one(found)
+        after = _single_prefix(found)
         if after is None:
             break
         found = after
@@ -155,7 +157,7 @@ def without_colours(line: bytes) -> bytes:
     return _ANSI_BYTES.sub(b"", line)
 
 
-def _one(found: Prefix) -> Prefix | None:
+def _single_prefix(found: Prefix) -> Prefix | None:
     """One label further, or None where the message begins."""
     text = found.message
     if not text:

@@ -49,6 +49,20 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "far-end",  # of a connection that Open MPI tells of, in a field of its help text
+        (r"^ {1,8}(?:Remote host|Peer hostname|Peer host): {1,20}(?P<host>[\w.:-]{1,253})(?: \(\[\[|\s*$)",),
+        alarms=False,
+    ),
+    Topic(
+        "rdma-listed",  # by a person, who looked into the container
+        (
+            r"^(?:(?:rdma_cm|issm\d{1,3}|umad\d{1,3}|uverbs\d{1,3}) {1,8})*uverbs\d{1,3}(?: {1,8}uverbs\d{1,3})*$",
+            r"^(?:(?:mlx\d|bnxt_re|irdma|rdmap|efa)[\w-]{0,16}\d{1,3}[\t ]{1,8}){0,31}"
+            r"(?:mlx\d_|bnxt_re|irdma|rdmap|efa_)[\w-]{0,16}\d{1,3}$",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "device-ordinal",
         (
             r"invalid device ordinal|No (?:CUDA|HIP|XPU) GPUs are available|CUDA_ERROR_(?:INVALID|NO)_DEVICE",
@@ -66,7 +80,8 @@ MACHINE_TOPICS: tuple[Topic, ...] = (
             (
                 r"(?:not enough|insufficient|too few) (?:visible )?(?:GPU|CUDA device|accelerator)s?\b|"
                 r"available GPUs? \d{1,5} is less than|\bdevice_count\(\) (?:returned|==?|is|was) \d|"
-                r"\d GPUs? (?:are|is|were) (?:visible|available)"
+                r"(?:\b(?:only|but|just|while)\b.{0,20}\d|(?<!\d)0) GPUs? (?:are|is|were) (?:visible|available)|"
+                r"\d GPUs? (?:are|is|were) (?:visible|available)\b.{0,12}\bbut\b"
             ),
             (
                 r"(?:do(?:es)?n't|do(?:es)? not) (?:have enough|see any|allocate any) GPUs?\b|"

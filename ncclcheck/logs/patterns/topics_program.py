@@ -10,6 +10,24 @@ from ncclcheck.logs.patterns.topic import Topic
 PROGRAM_TOPICS: tuple[Topic, ...] = (
     # Python environment and libraries
     Topic(
+        "library-replaced",  # by a person, who tried another build or version of NCCL
+        (
+            r"^[^\n]{0,120}[$#%>] (?:sudo )?(?:mv|ln|cp|rm|dpkg|apt(?:-get)?|dnf|yum) [^\n]{0,300}\blibnccl",
+            r"^[^\n]{0,120}[$#%>] [^\n]{0,80}\b(?:pip3?|uv|conda|mamba) [^\n]{0,120}\bnccl(?:-cu\d\d)?[ =<>]",
+            r"^[^\n]{0,120}[$#%>] [^\n]{0,80}(?:LD_PRELOAD|LD_LIBRARY_PATH|VLLM_NCCL_SO_PATH)=\S{0,200}nccl",
+        ),
+        alarms=False,
+    ),
+    Topic(
+        "went-well",  # in the words of who tried something else
+        (
+            r"^#+ (?:(?:after|with|since|now)\b|[^\n]{0,80}\bafter ).{0,80}(?:\bclean\b|"
+            r"\b(?:no|zero|0) (?:more )?(?:\w{1,12} )?(?:hang|stall|timeout|error|crash)|"
+            r"\b(?:runs?|works?|is) (?:fine|stable|normally)|\b(?:stable|works|gone)\b)",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "nccl-symbol",
         (
             r"Unable to load NCCL library",
@@ -292,6 +310,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\brank ?\d{1,6}(?:/\d{1,6})?[\]:]?:? (?:is )?(?:finished|done|exiting)(?:\.?$| \[)",
             r"validation loss at iteration \d+ on test set",  # Megatron's last work
             r"\breturn ?code ?[=:] ?0$",  # of subprocess
+            r"\bnhc: {1,4}Health check passed\b",  # LBNL's Node Health Check, and Azure's
             r"\bAMReX \(\S{1,60}\) finalized",
             r"All processes entering MPI_Finalize",  # of Intel's MPI benchmarks
             r"\[exiting program after \d|\bdone training\b|^Succeeded$|\b[Gg]racefully exiting\b|"

@@ -30,7 +30,20 @@ _RUNS_ON = re.compile(
     r"\b(?:[Rr]ank|[Pp]rocess|[Ff]ollower|[Ll]eader|[Ss]lave|[Mm]aster) +\(?(?P<rank>\d{1,6})\)? +"
     r"(?:of \d{1,6} +)?runs on (?:host|node)? *[=:]? *(?P<host>[A-Za-z][\w.-]{1,253})"
 )
-_MPI_ABORT = re.compile(r"MPI_ABORT was invoked on rank (?P<rank>\d{1,6}) in communicator MPI_COMM_WORLD")
+# Its ranks are numbered as the world's, a duplicate's too; those of a part are not.
+_MPI_ABORT = re.compile(
+    r"MPI_ABORT was invoked on rank (?P<rank>\d{1,6}) in communicator "
+    r"(?:MPI_COMM_WORLD|MPI COMMUNICATOR \d{1,6} DUP FROM 0\b)"
+)
+_SAYS_WHERE = re.compile(
+    r"MPICH ERROR \[Rank (?P<rank>\d{1,6})\] \[job id [^\]]{1,40}\] \[[^\]]{1,40}\] \[(?P<mpich>[\w.-]{1,253})\]|"
+    r"\bjob\.exception .{0,80}\brank \d{1,6} on host (?P<flux>[\w.-]{1,253}) exited|"
+    r"^Error: failed to run .{1,2000} on (?P<colossal>[\w.-]{1,253}), is localhost: |"
+    r"^This process on node (?P<ray>[\w.:-]{1,253}) was started with:"
+)  # MPICH, Flux, ColossalAI, and Ray where two versions meet
+_MPI_FIRST = re.compile(
+    r"^\s{1,8}Process name: \[(?:\[\d{1,10},\d{1,6}\]|[\w.-]{1,255}@\d{1,6}),(?P<rank>\d{1,6})\]\s*$"
+)  # Open MPI's and PRRTE's first process that ended badly
 _PDSH = re.compile(
     r"pdsh@[\w.-]{1,255}: (?P<host>[\w.-]{1,255}): ssh exited with exit code (?P<code>\d{1,3})"
 )
@@ -53,7 +66,8 @@ PATTERNS = tuple(
     pattern.pattern
     for pattern in (
         _TORCHRUN, _EXIT_FIELD, _HOST_FIELD, _RANK_FIELD, _ROOT, _SRUN, _MPIRUN, _PDSH, _TEST_FAILED,
-        _TEST_DEVICE, _RUNS_ON, _MPI_ABORT, _POD_ROW, _HYDRA_HOST, _HYDRA_CODE, _DEEPSPEED, _SHELL,
+        _TEST_DEVICE, _RUNS_ON, _MPI_ABORT, _MPI_FIRST, _SAYS_WHERE, _POD_ROW,
+        _HYDRA_HOST, _HYDRA_CODE, _DEEPSPEED, _SHELL,
     )
 )  # fmt: skip
 _may_match = re.compile(needles(PATTERNS)).search
@@ -65,6 +79,7 @@ class Ended(Struct, frozen=True):
 
     code: int | None = None
     rank: int | None = None
+    local_rank: int | None = None
     tasks: tuple[int, ...] = ()
     host: str | None = None
     root: bool = False
@@ -83,7 +98,9 @@ def read(text: str) -> Iterator[Ended]:
     elif match := _MPIRUN.search(text):
         ended = -int(match["signal"]) if match["signal"] else 1
         yield Ended(code=ended, tasks=(int(match["rank"]),), host=match["host"])
-    elif match := _TORCHRUN.search(text) or _DEEPSPEED.search(text) or _EXIT_FIELD.search(text):
+    elif match := _TORCHRUN.search(text):
+        yield Ended(code=int(match["code"]), local_rank=int(match["local"]))
+    elif match := _DEEPSPEED.search(text) or _EXIT_FIELD.search(text):
         yield Ended(code=int(match["code"]))
     elif match := _HOST_FIELD.search(text):
         yield Ended(host=match["host"])
@@ -104,8 +121,11 @@ def _plainly_ended(text: str) -> Iterator[Ended]:
         yield Ended(code=_signed(int(groups.get("code", 1))), host=groups.get("speaker") or groups["host"])
     elif match := _RUNS_ON.search(text):
         yield Ended(rank=int(match["rank"]), host=match["host"], pid=0)
-    elif match := _MPI_ABORT.search(text):
+    elif match := _MPI_ABORT.search(text) or _MPI_FIRST.search(text):
         yield Ended(code=1, tasks=(int(match["rank"]),))
+    elif match := _SAYS_WHERE.search(text):
+        host = match["mpich"] or match["flux"] or match["colossal"] or match["ray"]
+        yield Ended(code=1, tasks=(int(match["rank"]),) if match["rank"] else (), host=host)
     elif match := _HYDRA_HOST.search(text):
         yield Ended(host=match["host"])
     elif match := _HYDRA_CODE.search(text):

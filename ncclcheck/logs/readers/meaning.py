@@ -349,7 +349,7 @@ class Meanings:
                 root=ended.root or before.root,
             )
             return
-        there = raw
+        there = raw if ended.local_rank is None else raw.of_local_rank(ended.local_rank)
         if before.rank is not None:
             there = there.of_rank(before.rank)
         host = ended.host or before.host

@@ -32,6 +32,7 @@ class RasText:
         self._most: tuple[int, int] | None = None  # ranks of the largest group, and their count
         self._count: int | None = None
         self._named = 0
+        self._first: list[tuple[LogPosition, int | None, str]] = []  # the named ranks of that largest group
 
     def read(
         self, text: str, rank: int | None, place: LogPosition
@@ -43,17 +44,26 @@ class RasText:
             self.forget()
             self._name, self._kind = match["hash"], match["kind"]
         elif match := COUNTS.search(text):
-            self._operation, self._most, self._count = match["operation"], None, None
+            self._operation, self._most, self._count, self._first = match["operation"], None, None, []
         elif _OTHER.search(text):
             self._operation = ""
         elif match := GROUP.search(text):
             self._count = whole(match["count"] or "0")
-            if self._most is None:
-                self._most = whole(match["number"]) or 0, self._count or 0
+            yield from self._group(whole(match["number"]) or 0)
         elif self._name and self._named < MOST_RANKS_NAMED:
             for event in self._rank(text, rank, place):
                 self._named += 1
                 yield event
+
+    def _group(self, number: int) -> Iterator[tuple[LogPosition, int | None, RankBehind | RankDiffers]]:
+        """Take a group of that many ranks; of two groups of one size the one that launched fewer holds the other up."""
+        count = self._count or 0
+        if self._most is None:
+            self._most = number, count
+        elif self._most[0] == number and count > self._most[1]:
+            behind, self._most = self._most[1], (number, count)
+            for there, pid, who in self._first:
+                yield there, pid, self._odd(there, who, behind)
 
     def _rank(
         self, text: str, rank: int | None, place: LogPosition
@@ -69,6 +79,8 @@ class RasText:
                 count = whole(alone) if alone is not None else self._count
                 if count is not None and count != self._most[1]:
                     yield there, pid, self._odd(there, who, count)
+                elif len(self._first) < MOST_RANKS_NAMED:
+                    self._first.append((there, pid, who))
         elif match := MISSING.search(text):
             for number in map(int, re.findall(r"\d{1,9}", match["ranks"])[:MOST_RANKS_NAMED]):
                 there = LogPosition(place.file, place.line, number)

@@ -12,9 +12,9 @@ from bisect import bisect_right
 _RULES = re.compile(r"^(?!-{2,4}> ?\d)[=#*>-]{2,80} ?(?P<rest>[^=#*\n]{2,120}?)(?: ?[=#*<-]{2,80})?\s*$")
 _COMMENT = re.compile(r"^# (?P<rest>(?:(?:worker|rank \d{1,5}) )?(?:node|host|on|from) [^\n]{1,80})$")
 _PROMPT = re.compile(
-    r"^\[\w[\w.-]{0,31}@(?P<host>[A-Za-z][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
+    r"^(?:\([\w.-]{1,40}\) )?\[\w[\w.-]{0,31}@(?P<host>[A-Za-z0-9][\w.-]{0,253}) [^\]\n]{0,80}(?:\]# |\]\$ )|"
     r"^(?:\([\w.-]{1,40}\) )?(?:root|ubuntu|user|admin|ec2-user|centos|azureuser|opc|nvidia)@"
-    r"(?P<named>[A-Za-z][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
+    r"(?P<named>[A-Za-z0-9][\w.-]{0,253}):[^\s$#]{0,200}[$#] |"
     r"^(?:\([\w.-]{1,40}\) )?\w[\w.-]{0,31}@(?P<home>[A-Za-z][\w.-]{0,253})"
     r"(?::~\$ |:~# |:~/[^\s$#]{0,200}\s{0,8}[$#] )|"
     r"^\w[\w.-]{0,31}@(?P<zsh>[A-Za-z][\w.-]{0,253}) ~ % |"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from statistics import mean, stdev
+from statistics import mean
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -130,8 +130,7 @@ def bisection_of(leaves: Leaves, tests: Sequence[PairTest], kinds: dict[int, str
                     sent_by_leaf[leaf].append(mean(sent))
     if not means["within"] or len(means["across"]) < 2:  # noqa: PLR2004 (an interval takes two)
         return None
-    within_gbit_s = mean(means["within"])
-    return _one_way(within_gbit_s, sent_by_leaf) or _ratio(within_gbit_s, means["across"])
+    return _one_way(means["within"], sent_by_leaf) or _ratio(means["within"], means["across"])
 
 
 def _sent(tests: Sequence[PairTest], number_of: Mapping[int, int]) -> dict[int, list[float]]:
@@ -144,16 +143,22 @@ def _sent(tests: Sequence[PairTest], number_of: Mapping[int, int]) -> dict[int, 
     return sent
 
 
-def _ratio(within_gbit_s: float, across_gbit_s: Sequence[float]) -> Bisection:
-    logs = [math.log(within_gbit_s / rate) for rate in across_gbit_s]
-    repeats = len(logs)
-    error = STUDENT[min(repeats, MOST_STUDENT)] * math.hypot(stdev(logs), LEAST_SPREAD) / math.sqrt(repeats)
+def _ratio(within_gbit_s: Sequence[float], across_gbit_s: Sequence[float]) -> Bisection:
+    """Return the ratio with its interval: the repeats of both kinds vary, by the same where little is known of one."""
+    usual = mean(within_gbit_s)
+    logs, logs_within = (
+        [math.log(usual / rate) for rate in rates] for rates in (across_gbit_s, within_gbit_s)
+    )
+    repeats, values = len(logs), len(logs) + len(logs_within)
+    squares = sum((value - mean(part)) ** 2 for part in (logs, logs_within) for value in part)
+    spread = math.hypot(math.sqrt(squares / (values - 2)), LEAST_SPREAD)
+    error = STUDENT[min(values - 1, MOST_STUDENT)] * spread * math.sqrt(1 / repeats + 1 / len(logs_within))
     middle = mean(logs)
     low, ratio, high = (math.exp(value) for value in (middle - error, middle, middle + error))
-    return Bisection(within_gbit_s, mean(across_gbit_s), ratio, low, high, repeats)
+    return Bisection(usual, mean(across_gbit_s), ratio, low, high, repeats)
 
 
-def _one_way(within_gbit_s: float, sent_by_leaf: Mapping[int, Sequence[float]]) -> Bisection | None:
+def _one_way(within_gbit_s: Sequence[float], sent_by_leaf: Mapping[int, Sequence[float]]) -> Bisection | None:
     """Return the slower direction between two leaves, if its interval is far above the other's; else None."""
     if any(len(rates) < 2 for rates in sent_by_leaf.values()):  # noqa: PLR2004 (an interval takes two)
         return None

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 
 from msgspec import Struct
 
 from ncclcheck.measure.isolation.pair_tests import Pair, PairTest
-from ncclcheck.measure.matrix.cells import CellScale
+from ncclcheck.measure.matrix.cells import CellScale, is_few, rates_by_path
+from ncclcheck.measure.matrix.few_cells import levels_of, turn_again
 from ncclcheck.measure.matrix.leaves import Leaves
 
 AGAIN = 2  # further tests, all slow in the same direction, name a cell
@@ -20,7 +20,8 @@ ROW_SLOW = 0.8  # of its tests a slow node spoils at least so many
 class SlowCell(Struct, frozen=True):
     """A path from one node to another: the median of its rates when measured again, as a part of what is usual.
 
-    None: nothing got through. `usual_gbit_s`: what the other paths of its kind reach.
+    None: nothing got through. `usual_gbit_s`: what the other paths of its kind reach. `slow`: in how many of its tests
+    it was slow.
     """
 
     source: int
@@ -28,6 +29,7 @@ class SlowCell(Struct, frozen=True):
     part: float | None
     usual_gbit_s: float
     tests: int
+    slow: int
 
 
 class OpenCell(Struct, frozen=True):
@@ -63,10 +65,12 @@ class Kinds(Struct, frozen=True):
 def pairs_again(known: Kinds) -> tuple[Pair, ...]:
     """Return the suspect pairs to be measured again now, the slowest first; none where nothing is open."""
     again = {number for number, kind in known.of_round.items() if kind == "again"}
+    if is_few(known.leaves.order):
+        return turn_again(known.leaves.order, levels_of(known.tests, known.leaves), len(again))
     if len(again) >= MOST_AGAIN_ROUNDS:
         return ()
     usual = _Usual(known)
-    tests = _by_path(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     busy: set[int] = set()
     pairs: list[Pair] = []
     for path in _suspects(known, usual):
@@ -83,15 +87,17 @@ def pairs_again(known: Kinds) -> tuple[Pair, ...]:
 
 def slow_cells(known: Kinds) -> tuple[SlowCell, ...]:
     """Return the paths that were slow whenever they were measured again."""
+    if is_few(known.leaves.order):
+        return _slow_of_few(known)
     usual = _Usual(known)
-    tests = _by_path(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
         path_rates = tests.get(path, ())
         if len(path_rates) >= AGAIN and all(usual.is_slow(path, rate) for rate in path_rates):
             rates = [rate for rate in path_rates if rate is not None]
             part = median(rates) / usual.of(path) if rates else None
-            found.append(SlowCell(*path, part, usual.of(path), len(path_rates) + 1))
+            found.append(SlowCell(*path, part, usual.of(path), len(path_rates) + 1, len(path_rates) + 1))
     return tuple(found)
 
 
@@ -101,8 +107,10 @@ def open_cells(known: Kinds) -> tuple[OpenCell, ...]:
     A path is cleared when it was slow in no repeat. Where the rounds were over before its repeats, or it was slow in
     some of them, nobody can tell a path that is slow at times from a disturbance.
     """
+    if is_few(known.leaves.order):
+        return _open_of_few(known)
     usual = _Usual(known)
-    tests = _by_path(known.of("again"))
+    tests = rates_by_path(known.of("again"))
     found = []
     for path in _suspects(known, usual):
         path_rates = tests.get(path, ())
@@ -113,9 +121,40 @@ def open_cells(known: Kinds) -> tuple[OpenCell, ...]:
     return tuple(found)
 
 
+def _slow_of_few(known: Kinds) -> tuple[SlowCell, ...]:
+    """Return the paths of few nodes that are far below the others in all their tests, or came through in no repeat."""
+    again = rates_by_path(known.of("again"))
+    found = []
+    for path, level in levels_of(known.tests, known.leaves).items():
+        repeats = again.get(path, ())
+        if len(repeats) < AGAIN:
+            continue
+        if level is not None and level.is_slow:
+            part = level.gbit_s / level.usual_gbit_s
+            found.append(SlowCell(*path, part, level.usual_gbit_s, level.tests, level.slow))
+        elif level is None and not any(repeats):
+            found.append(SlowCell(*path, None, _Usual(known).of(path), len(repeats) + 1, len(repeats) + 1))
+    return tuple(found)
+
+
+def _open_of_few(known: Kinds) -> tuple[OpenCell, ...]:
+    """Return the paths of few nodes that are slow by the middle of their tests, which vary too much to name them."""
+    named = {(cell.source, cell.target) for cell in _slow_of_few(known)}
+    paths = rates_by_path(known.tests)
+    found = []
+    for path, level in levels_of(known.tests, known.leaves).items():
+        if path in named:
+            continue
+        if level is None:
+            found.append(OpenCell(*path, sum(rate is None for rate in paths[path]), len(paths[path])))
+        elif level.is_low:
+            found.append(OpenCell(*path, level.slow, level.tests))
+    return tuple(found)
+
+
 def slow_rows(known: Kinds) -> tuple[SlowRow, ...]:
     """Return the nodes that are apart, with the direction in which nearly all of their paths are slow."""
-    paths = _by_path(known.tests)
+    paths = rates_by_path(known.tests)
     cut = known.scale.cut_gbit_s
     rows = []
     for member in known.leaves.apart:
@@ -153,20 +192,11 @@ class _Usual:
         return rate_gbit_s < usual_gbit_s * (1 - min(0.8, self._scale.gap * (2 if is_shared else 1)))
 
 
-def _by_path(tests: Sequence[PairTest]) -> Mapping[Pair, list[float | None]]:
-    paths: defaultdict[Pair, list[float | None]] = defaultdict(list)
-    for test in tests:
-        rates = test.rates_gbit_s or (None, None)
-        paths[test.first, test.second].append(rates[0])
-        paths[test.second, test.first].append(rates[1])
-    return paths
-
-
 def _suspects(known: Kinds, usual: _Usual) -> list[Pair]:
     """Return the paths that were slow in any round of all nodes, the slowest first."""
     apart = frozenset(known.leaves.apart)
     worst: dict[Pair, float] = {}
-    for path, rates in _by_path(known.of("all", "within")).items():
+    for path, rates in rates_by_path(known.of("all", "within")).items():
         if apart.isdisjoint(path):
             slow = [rate or 0.0 for rate in rates if usual.is_slow(path, rate)]
             if slow:

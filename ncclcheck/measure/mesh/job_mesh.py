@@ -17,6 +17,12 @@ def meshes(snapshot: Snapshot) -> dict[str, Mesh]:
     return {node.host: mesh for node, mesh in snapshot.known("mesh") if mesh is not None and _is_sound(mesh)}
 
 
+def names_none(snapshot: Snapshot) -> bool:
+    """Return whether no node's command line names parallel groups; what could not be read may name some."""
+    meshes_read = [mesh for _, mesh in snapshot.known("mesh")]
+    return len(meshes_read) == len(snapshot.nodes) > 0 and not meshes(snapshot)
+
+
 def _is_sound(mesh: Mesh) -> bool:
     """Return whether a mesh from another node is valid: its own command line would refuse any other."""
     names = [dimension.name for dimension in mesh.dimensions]

@@ -9,6 +9,13 @@ from ncclcheck.model.errors import UsageError
 
 _PART = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,30})=(-1|[1-9][0-9]{0,6})(?:@([A-Za-z0-9_+]{1,200}))?", re.ASCII)
 _MOST_DIMENSIONS = 12
+_MEGATRON = (
+    "tp",
+    "cp",
+    "ep",
+    "dp",
+    "pp",
+)  # megatron/core/parallel_state.py; those of one rank may be left out
 
 
 def parse_mesh(text: str, order: str | None = None) -> Mesh:
@@ -66,4 +73,10 @@ def _ordered(
             + (f" ({', '.join(missing)} is missing)" if missing else "")
         )
     above = {dimension.name for dimension in overlaid}
+    unknown = [name for name in names if name not in by_name and name not in above and name not in _MEGATRON]
+    if unknown:
+        raise UsageError(
+            f"--mesh-order {order}: {', '.join(unknown)} is no dimension of --mesh ({', '.join(by_name)}), nor one of "
+            f"Megatron-LM's that may be left out ({', '.join(_MEGATRON)})"
+        )
     return tuple(by_name.get(name, MeshDimension(name, 1)) for name in reversed(names) if name not in above)

@@ -16,6 +16,7 @@ from statistics import median
 from msgspec import Struct
 
 from ncclcheck.measure.soak.jumps import BLOCKS, has_jumped
+from ncclcheck.measure.soak.jumps import SPANS as JUMP_SPANS
 from ncclcheck.measure.soak.noise import Noise, noise_of
 from ncclcheck.measure.statistics import median_interval
 
@@ -30,6 +31,7 @@ SUSPECT = 6.0  # of the CUSUM: pairs are worth measuring
 _MAD = 1.4826  # of a normal distribution, to its deviation
 _SURE = 5.0  # standard errors of a run of blocks that are alike
 _MOST = 0.75  # of the last blocks are slower by the guard
+_QUARTILE = 0.67  # deviations from the middle, which a quarter of normal values lies beyond
 _SPIKE = 3.0  # deviations
 _STEPS_KNOWN = 64  # blocks before jumps are judged: of fewer that are alike the correlation is a guess
 _SPANS = (4, 8, 16, 32, 64)  # last blocks that are looked at together
@@ -91,6 +93,20 @@ class DropDetector:
     def is_suspect(self) -> bool:
         """Return whether a drop lasts, or may just have begun."""
         return self._open is not None or (self._sum >= SUSPECT and len(self._run) > 1)
+
+    def least_drop(self, blocks: int) -> float | None:
+        """Return the smallest drop of so many blocks that is told from the noise seen so far; None before the usual.
+
+        It is what `_is_drop` demands, of blocks that are all slower by that.
+        """
+        if len(self._base) < LEARNED or blocks < LEAST_RUN:
+            return None
+        errors = [self._noise.level_error(count) for count in _SPANS if count <= blocks]
+        if len(self._base) >= _STEPS_KNOWN:
+            errors += [self._noise.step_error(count) for count in JUMP_SPANS if count <= blocks]
+        summed = self._deviation * (ALLOWANCE + LIMIT / blocks)
+        guarded = self._guard + _QUARTILE * self._deviation
+        return 1 - exp(-max(_SURE * min(errors), summed, guarded))
 
     def feed(self, at_s: float, end_s: float, median_us: float) -> Drop | None:
         """Take the next block; return a drop where this block made one known, or ended it."""

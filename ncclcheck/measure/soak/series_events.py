@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.measure.soak.counters import CounterBook
-from ncclcheck.measure.soak.drops import Drop, DropDetector
+from ncclcheck.measure.soak.drops import LEAST_RUN, Drop, DropDetector
 from ncclcheck.measure.soak.incidents import Incidents
 from ncclcheck.measure.soak.pair_rates import DropSource, PairHistory, drop_source
 from ncclcheck.measure.soak.spread import (
@@ -37,6 +37,7 @@ from ncclcheck.model.benchmarks.soak import (
     SoakStart,
 )
 from ncclcheck.model.formats.prose import listed
+from ncclcheck.timeouts import SOAK_TOLD_S
 
 MOST_EVENTS = 200
 _SHOWN = 4  # hosts of a drop, in words
@@ -246,6 +247,11 @@ class SoakJudge:
     def _drop(self) -> float:
         return USUAL_DROP if self._start is None else self._start.plan.drop
 
+    @property
+    def _spacing_s(self) -> float:
+        """Return how far blocks of the same collective are apart."""
+        return 0.0 if self._start is None else self._start.plan.every_s * max(1, len(self._start.ops))
+
     def _hosts(self) -> tuple[str, ...]:
         return () if self._start is None else self._start.hosts
 
@@ -265,7 +271,9 @@ class SoakJudge:
             events=tuple(sorted(events, key=lambda event: (event.from_s, event.kind))),
             began=self._began,
             drop=self._drop,
-            series=tuple(_series_of(op, size_bytes, series) for op, series in self._series.items()),
+            series=tuple(
+                _series_of(op, size_bytes, series, self._spacing_s) for op, series in self._series.items()
+            ),
             windows=tuple(window for window in windows if window is not None),
             counters=self._counters.rows(),
             gpus=self._counters.gpus(),
@@ -330,11 +338,13 @@ def _words(named: DropSource) -> str:
     return f"{named.hosts[0]} {verb} {named.part:.0%} less"
 
 
-def _series_of(op: Op, size_bytes: int, series: _OpSeries) -> SoakSeries:
+def _series_of(op: Op, size_bytes: int, series: _OpSeries, spacing_s: float) -> SoakSeries:
     count = series.times.total()
     # The times are counted in classes, whose middle may lie above the longest time of all.
     worst_us = max((sample.worst_us for sample in series.samples), default=math.inf)
     p50, p99, p999 = (round(min(percentile_us(series.times, part), worst_us), 1) for part in (50, 99, 99.9))
+    blocks = max(LEAST_RUN, math.ceil(SOAK_TOLD_S / spacing_s)) if spacing_s else LEAST_RUN
+    least = series.detector.least_drop(blocks)
     return SoakSeries(
         op,
         size_bytes,
@@ -343,4 +353,6 @@ def _series_of(op: Op, size_bytes: int, series: _OpSeries) -> SoakSeries:
         p99 if count >= P99_ITERATIONS else None,
         p999 if count >= P999_ITERATIONS else None,
         tuple(series.samples),
+        None if least is None else round(100 * least, 1),
+        None if least is None else round(blocks * spacing_s, 1),
     )

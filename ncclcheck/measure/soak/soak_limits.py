@@ -13,6 +13,7 @@ PAIRS_EVERY = 10  # blocks
 FIRST_TURNS = 3  # of the first round of pairs; later there is one
 _SPARE = 1.1  # what blocks take beside measuring
 LEAST_DUTY = 0.05
+MOST_UNSEEN = 2.0  # times the drop that was asked for
 _MOST_BLOCKS = 1 << 40
 
 
@@ -33,6 +34,17 @@ def shortest_s(ops: int, every_s: float, duty: float) -> float:
     blocks = LEAST_BLOCKS * ops
     turns = FIRST_TURNS + blocks / (PAIRS_EVERY - 1)
     return _SPARE * (blocks * every_s + turns * SOAK_PAIRS_S / duty)
+
+
+def too_noisy(soak: Soak) -> Iterator[str]:
+    """Yield of which collectives the blocks vary so much that drops far larger than was asked for would not be seen."""
+    for series in soak.series:
+        least = series.least_drop_percent
+        if least is not None and least > MOST_UNSEEN * 100 * soak.drop:
+            yield (
+                f"the blocks of {series.op} vary so much that a drop of {series.least_drop_s:.0f} s shows only from "
+                f"{least:.0f} % on, where {soak.drop:.0%} was asked for"
+            )
 
 
 def too_few(soak: Soak, ops: Sequence[Op]) -> Iterator[str]:

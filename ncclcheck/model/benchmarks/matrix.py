@@ -50,13 +50,17 @@ class MatrixNode(Struct, frozen=True, forbid_unknown_fields=True):
 class MatrixPath(
     Struct, frozen=True, forbid_unknown_fields=True, rename={"from_host": "from", "to_host": "to"}
 ):
-    """A path that was slow whenever it was measured, as a part of `usual_gbit_s`; null: nothing got through."""
+    """A path that is slow, as a part of `usual_gbit_s`; null: nothing got through.
+
+    `slow`: in how many of its tests it was; 0: in all. Of few nodes the middle of all tests counts.
+    """
 
     from_host: str
     to_host: str
     part: float | None
     usual_gbit_s: float
     tests: int
+    slow: int = 0
 
 
 class OpenPath(
@@ -128,10 +132,11 @@ class FabricMatrix(Struct, frozen=True, forbid_unknown_fields=True):
     """The result of `matrix`.
 
     `reference_gbit_s`: what a pair within a leaf reaches. `leaves`: groups of hosts that are fast with each other, the
-    largest first. `flat`: there is one, as far as these tests load the network. `order`: the hosts leaf by leaf, to
-    start a job on, without those that were lost. `apart`: nodes that belong to no leaf. `crossing_slow`: the share of
-    tests between leaves that were slow. `is_finished`: false where the time was over before the last round. `unheard`:
-    nodes that fell silent, for which they are not named.
+    largest first. `flat`: there is one, as far as these tests load the network; never of fewer than four nodes, or
+    before the last round. `order`: the hosts leaf by leaf, to start a job on, without those that were lost. `apart`:
+    nodes that belong to no leaf. `crossing_slow`: the share of tests between leaves that were slow. `is_finished`:
+    false where the time was over before the last round. `unheard`: nodes that fell silent, for which they are not
+    named.
     """
 
     reference_gbit_s: float

@@ -172,7 +172,11 @@ class SoakSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SoakSeries(Struct, frozen=True, forbid_unknown_fields=True):
-    """All blocks of a collective. p99 needs 100 iterations, p99.9 10,000; else they are null."""
+    """All blocks of a collective. p99 needs 100 iterations, p99.9 10,000; else they are null.
+
+    `least_drop_percent`: the smallest drop of `least_drop_s` seconds that the noise of the blocks lets be seen; null
+    where too few blocks tell what is usual.
+    """
 
     op: Op
     size_bytes: int
@@ -181,6 +185,8 @@ class SoakSeries(Struct, frozen=True, forbid_unknown_fields=True):
     p99_us: float | None
     p999_us: float | None
     samples: tuple[SoakSample, ...]
+    least_drop_percent: float | None = None
+    least_drop_s: float | None = None
 
 
 class SoakWindow(Struct, frozen=True, forbid_unknown_fields=True):

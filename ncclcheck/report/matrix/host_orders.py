@@ -7,11 +7,13 @@ from ncclcheck.model.formats.choices import HostOrder
 from ncclcheck.model.formats.host_words import host_words, is_host_word
 from ncclcheck.model.formats.prose import plural
 from ncclcheck.model.report import Report
+from ncclcheck.report.matrix.matrix_text import why_no_leaves
 from ncclcheck.report.namesakes import left_out, list_words
 from ncclcheck.report.text.fold import fold_hosts
 from ncclcheck.report.text.plain import plain
 
 LABEL = "ncclcheck/leaf"
+_NO_LEAVES = "# flat: no leaves were found that a job could feel"
 
 
 def host_order(report: Report, kind: HostOrder) -> str:
@@ -28,7 +30,7 @@ def host_order(report: Report, kind: HostOrder) -> str:
         words = list_words(report)
         lines = [words[host] for host in matrix.order if host not in named and host in words]
     elif len(matrix.leaves) < 2:  # noqa: PLR2004 (two leaves)
-        lines = ["# flat: no leaves were found that a job could feel"]
+        lines = [_NO_LEAVES if matrix.flat else f"# leaves are not known: {why_no_leaves(matrix)}"]
     elif kind == "labels":
         lines = [
             f"kubectl label node {host} {LABEL}={name}" if is_host_word(host) else left_out(report, host)

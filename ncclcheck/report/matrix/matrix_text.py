@@ -26,13 +26,7 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     if not matrix.leaves and not matrix.reference_gbit_s:
         reached = "no pair of nodes that answer finished a test"
     yield line(Span("matrix", "bold"), f": {plural(matrix.rounds, 'round')}; {reached}")
-    if matrix.flat:
-        yield line("flat: these tests show no leaves that a job could feel", indent=2)
-    else:
-        for name, hosts in matrix.named_leaves.items():
-            yield line(f"{name}: {fold_hosts(hosts)}", indent=2)
-    if matrix.apart:
-        yield line(f"in no leaf: {fold_hosts(matrix.apart)}", indent=2)
+    yield from _leaves(matrix)
     bisection = matrix.oversubscription
     if bisection is not None:
         slow_direction = matrix.slow_way
@@ -61,6 +55,23 @@ def matrix_lines(report: Report) -> Iterator[Line]:
     if len(matrix.open_paths) > _MOST_OPEN:
         yield line(f"not decided: {len(matrix.open_paths) - _MOST_OPEN} further paths", indent=2)
     yield from _map(matrix)
+
+
+def why_no_leaves(matrix: FabricMatrix) -> str:
+    """Return why one group of nodes is not called flat."""
+    return "it takes four nodes that answer" if matrix.is_finished else "the matrix was not finished"
+
+
+def _leaves(matrix: FabricMatrix) -> Iterator[Line]:
+    if matrix.flat:
+        yield line("flat: these tests show no leaves that a job could feel", indent=2)
+    elif len(matrix.leaves) == 1:
+        yield line(f"leaves: not known, {why_no_leaves(matrix)}", indent=2)
+    else:
+        for name, hosts in matrix.named_leaves.items():
+            yield line(f"{name}: {fold_hosts(hosts)}", indent=2)
+    if matrix.apart:
+        yield line(f"in no leaf: {fold_hosts(matrix.apart)}", indent=2)
 
 
 def _round_trips(matrix: FabricMatrix) -> Iterator[Line]:

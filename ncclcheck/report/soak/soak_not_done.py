@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few
+from ncclcheck.measure.soak.soak_limits import LEAST_BLOCKS, too_few, too_noisy
 from ncclcheck.model.bench import BenchResult
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.report.text.fold import fold_hosts
@@ -30,6 +30,7 @@ def soak_not_done(bench: Fact[BenchResult]) -> Iterator[str]:
         yield f"the soak is too short to tell: {soak.blocks} blocks, {LEAST_BLOCKS} at least"
     elif few := ", ".join(too_few(soak, bench.plan.ops)):
         yield f"the soak is too short to tell: {few}, {LEAST_BLOCKS} at least"
+    yield from too_noisy(soak)
     gaps_s = sum(gap.to_s - gap.from_s for gap in soak.gaps)
     if gaps_s > _MOST_GAPS * soak.seconds:
         yield f"nothing was measured for {gaps_s:.0f} of {soak.seconds:.0f} s, more than 10 %"

@@ -93,6 +93,10 @@ def _series(series: SoakSeries) -> Iterator[Line]:
     figures.append(f"longest {worst_us / 1e3:.4g}")
     yield line(f"{series.op} {size}: {', '.join(figures)} ({series.iterations} iterations)", indent=2)
     yield line(sparkline([sample.median_us for sample in series.samples]), indent=2, wrap=False)
+    least = series.least_drop_percent
+    if least is not None and series.least_drop_s is not None:
+        how_long = long_words(series.least_drop_s)
+        yield line(f"a drop of {how_long} shows in this noise from {least:.2g} % on", indent=2)
 
 
 def _counters(soak: Soak) -> Iterator[Line]:

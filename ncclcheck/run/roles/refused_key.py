@@ -58,13 +58,13 @@ def _tell_node_0(context: Context, refused: RefusedKey, why: str) -> None:
     addresses = resolve_master(launch.master_addr or "", deadline, context.say)
     if isinstance(addresses, Missing):
         return
-    way = describe(launch.master_addr or "", launch.master_port, addresses, search.own_addresses)
-    way = replace(way, outcome="other-key", detail=why)
+    path = describe(launch.master_addr or "", launch.master_port, addresses, search.own_addresses)
+    path = replace(path, outcome="other-key", detail=why)
     trusts = [Trust(refused.key), Trust()] if refused.key is not None else [Trust()]
     for _ in polls(deadline):
-        if any(_is_heard(way, replace(search, trust=trust)) for trust in trusts):
+        if any(_is_heard(path, replace(search, trust=trust)) for trust in trusts):
             return
 
 
-def _is_heard(way: MasterPath, search: MasterSearch) -> bool:
-    return ask(way, search, final=True, everywhere=False).is_heard
+def _is_heard(path: MasterPath, search: MasterSearch) -> bool:
+    return ask(path, search, final=True, everywhere=False).is_heard

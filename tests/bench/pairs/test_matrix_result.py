@@ -72,3 +72,22 @@ def test_a_path_whose_repeats_were_not_made_is_open_by_its_hosts() -> None:
     assert [(path.from_host, path.to_host, path.slow, path.tests) for path in found.open_paths] == [
         ("node10", "node2", 1, 1)
     ]
+
+
+def test_three_nodes_are_not_called_flat() -> None:
+    hosts = {ticket: HOST_OF[ticket] for ticket in range(3)}
+    few = plan_for(IsolateRequest(matrix="auto"), hosts)
+    assert isinstance(few, MatrixPlan)
+    tests = tuple(PairTest(1, *pair, 10.0, 9.9) for pair in combinations(range(3), 2))
+    found = fabric_matrix(hosts, few, Rounds(tests, (), is_finished=True))
+    assert isinstance(found, FabricMatrix)
+    assert not found.flat
+    assert found.leaves == (("node1", "node2", "node10"),)
+
+
+def test_rounds_that_were_interrupted_do_not_call_the_network_flat() -> None:
+    tests = tuple(PairTest(1, *pair, 10.0, 9.9) for pair in combinations(range(5), 2))
+    for is_finished in (True, False):
+        found = fabric_matrix(HOST_OF, plan(), Rounds(tests, (), is_finished=is_finished))
+        assert isinstance(found, FabricMatrix)
+        assert found.flat is is_finished

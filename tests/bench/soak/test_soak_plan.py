@@ -59,7 +59,12 @@ def test_a_resumed_soak_goes_on_with_what_was_measured(tmp_path: Path) -> None:
     assert isinstance(moved, Missing)
     others = planned(request, replace(NETWORK, ranks_of={"node01": 2}))
     assert isinstance(others, Missing)
-    assert "other nodes" in others.detail
+    assert (
+        "is of 4 ranks on 4 nodes, and this run has 2 on 1, without node02, node03, node04" in others.detail
+    )
+    more = planned(request, replace(NETWORK, ranks_of=dict.fromkeys(HOSTS, 2)))
+    assert isinstance(more, Missing)
+    assert "with other ranks per node" in more.detail
 
 
 def test_a_folder_with_a_series_is_not_begun_anew_and_an_empty_one_not_resumed(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_nothing_to_gain_is_an_end_of_its_own() -> None:
 def test_a_setting_that_hangs_costs_one_set_and_is_named() -> None:
     nodes = Nodes()
     said: list[str] = []
-    result = led(nodes, HANGS, FAST, said=said.append)
+    result = led(nodes, HANGS, FAST, say=said.append)
     assert isinstance(result, BenchResult)
     assert outcomes(result)["hangs"] == "failed"
     assert outcomes(result)["fast"] == "advised"

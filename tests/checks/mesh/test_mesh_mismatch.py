@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.measure.mesh.parse import parse_mesh
+from ncclcheck.model.fact import Missing
 from tests.builders import cluster, with_facts
 from tests.checks.mesh.test_mesh_placement import seen
 from tests.checks.running import finding, is_silent, run
@@ -42,3 +44,16 @@ def test_where_the_number_of_ranks_is_only_assumed_nothing_is_known() -> None:
 
 def test_without_a_mesh_it_does_not_apply() -> None:
     assert run("mesh-mismatch", cluster(2)).outcome == "not_applicable"
+
+
+@pytest.mark.parametrize("slug", ["mesh-mismatch", "mesh-placement"])
+def test_sizes_that_could_not_be_read_are_unknown(slug: str) -> None:
+    why = Missing(
+        "unsupported", "the parallel sizes come from --yaml-cfg m.yaml, which is not read: give --mesh"
+    )
+    snapshot = cluster(2)
+    for node in snapshot.nodes:
+        snapshot = with_facts(snapshot, node.host, mesh=why)
+    found = run(slug, snapshot)
+    assert found.outcome == "unknown"
+    assert "m.yaml" in found.reason

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import exp
+from random import Random
+
 from msgspec.structs import replace
 
 from ncclcheck.model.benchmarks.op import Op
@@ -9,7 +12,7 @@ from ncclcheck.model.benchmarks.soak import SoakLine
 from ncclcheck.model.fact import Missing
 from tests.checks.running import finding, run
 from tests.hardware_builders import rdma_cluster as cluster
-from tests.soak_builders import dropped_lines, soak_block, soak_start, with_soak
+from tests.soak_builders import dropped_lines, healthy_lines, soak_block, soak_start, with_soak
 
 
 def test_a_drop_names_the_node_its_direction_and_when() -> None:
@@ -40,3 +43,15 @@ def test_a_collective_of_which_too_few_blocks_are_known_is_unknown() -> None:
     assert found.outcome == "unknown"
     assert "4 blocks of all_gather are too few" in str(found)
     assert "0 blocks of broadcast" in str(found)
+
+
+def test_noise_that_hides_drops_is_unknown_and_says_what_would_show() -> None:
+    random = Random(1)  # noqa: S311 (a sample, no secret)
+    lines: list[SoakLine] = [
+        soak_start(),
+        *(soak_block(number, 1000.0 * exp(random.gauss(0, 0.1))) for number in range(100)),
+    ]
+    found = run("soak-drop", with_soak(cluster(4), lines))
+    assert found.outcome == "unknown"
+    assert "a drop of 60 s shows only from" in found.reason
+    assert run("soak-drop", with_soak(cluster(4), healthy_lines())).outcome == "passed"

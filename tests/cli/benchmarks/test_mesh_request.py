@@ -62,3 +62,8 @@ def test_a_file_that_is_no_model_is_refused_by_name(tmp_path: Path, text: str) -
 def test_a_model_has_collectives_of_its_own(config: str) -> None:
     with pytest.raises(UsageError, match="--ops and --model"):
         mesh_request({"mesh": "dp=2", "model": config}, ("all_reduce",))
+
+
+def test_an_empty_mesh_is_refused() -> None:
+    with pytest.raises(UsageError, match="is no dimension"):
+        given_mesh({"mesh": ""})

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from ncclcheck.facts.checkpoints.completeness import attempt, judged, unreadable
@@ -53,3 +56,27 @@ def test_what_was_begun_is_incomplete_without_files_and_else_not_known(tmp_path:
 
 def test_one_that_could_not_be_read_is_not_known() -> None:
     assert unreadable("step-3", Missing("denied")).complete == Missing("denied")
+
+
+@pytest.mark.parametrize("name", ["model.pt", "model.safetensors", "__0_0.distcp"])
+def test_a_pipe_or_a_socket_in_the_place_of_weights_is_damage(tmp_path: Path, name: str) -> None:
+    written.save(tmp_path / "optimizer.pt")
+    os.mkfifo(tmp_path / "events")
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind(str(tmp_path / "tensorboard"))
+        assert judged("step-4", files(tmp_path)) is None
+        os.mkfifo(tmp_path / name)
+        (tmp_path / ".metadata").touch()
+        found = judged("step-4", files(tmp_path))
+    assert found is not None
+    assert found.complete is False
+    assert f"{name}: is a pipe in the place of the file" in found.damaged
+
+
+def test_a_shard_that_is_a_pipe_is_told_once(tmp_path: Path) -> None:
+    written.save_sharded(tmp_path)
+    (tmp_path / "model-00002-of-00003.safetensors").unlink()
+    os.mkfifo(tmp_path / "model-00002-of-00003.safetensors")
+    found = judged("step-5", files(tmp_path))
+    assert found is not None
+    assert (found.missing, len(found.damaged)) == ((), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -62,3 +63,12 @@ def test_a_long_file_is_not_read(tmp_path: Path) -> None:
     assert found.read("long", 9) is None
     assert found.read("long", 10) == bytes(10)
     assert found.ends("long", 2, 3) == (bytes(2), bytes(3))
+
+
+def test_what_is_no_file_is_told_apart_and_never_opened(tmp_path: Path) -> None:
+    (tmp_path / "model.pt").write_bytes(b"1")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "null").symlink_to("/dev/null")
+    found = files_of(tmp_path, time.monotonic() + 10)
+    assert (found.sizes, found.foreign) == ({"model.pt": 1}, {"pipe": "a pipe", "null": "a device"})
+    assert files_of(tmp_path / "pipe", time.monotonic() + 10).foreign == {"pipe": "a pipe"}

@@ -12,8 +12,17 @@ from ncclcheck.logs.readers.exits import Ended, read
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("E0314 api.py:869] failed (exitcode: -6) local_rank: 3 (pid: 7) of binary: python", Ended(code=-6)),
+        (
+            "E0314 api.py:869] failed (exitcode: -6) local_rank: 3 (pid: 7) of binary: python",
+            Ended(code=-6, local_rank=3),
+        ),
         ("  exitcode  : 1 (pid: 8321)", Ended(code=1)),
+        ("  Process name: [[4411,1],5]", Ended(code=1, tasks=(5,))),
+        (
+            "MPICH ERROR [Rank 5] [job id 8.0] [Fri Mar 14 11:56:06 2025] [nid0042] - Abort(1)",
+            Ended(code=1, tasks=(5,), host="nid0042"),
+        ),
+        ("This process on node 10.9.0.4 was started with:", Ended(code=1, host="10.9.0.4")),
         ("  host      : node02", Ended(host="node02")),
         ("  rank      : 3 (local_rank: 1)", Ended(rank=3)),
         ("Root Cause (first observed failure):", Ended(root=True)),

@@ -25,7 +25,7 @@ class Fabric(Struct, frozen=True):
     """The sizes of the leaves, in the order of the nodes, and the oversubscription of each trunk (1: none).
 
     `uplinks`: what is left of a leaf's trunk. `slow`: what is left of a path (from, to). `sends`, `receives`: what is
-    left of what a node sends or receives.
+    left of what a node sends or receives. `busy`: how much the cores of the machine take from all tests of a round.
     """
 
     leaves: tuple[int, ...]
@@ -37,6 +37,7 @@ class Fabric(Struct, frozen=True):
     receives: dict[int, float] = {}
     uplinks: dict[int, float] = {}
     shuffled: bool = False
+    busy: float = 0.0
 
     @property
     def nodes(self) -> int:
@@ -77,6 +78,7 @@ def play(fabric: Fabric, seed: int, *, full: bool | None = None) -> Played:
         if not planned.pairs:
             break
         rounds += 1
+        left = math.exp(-abs(draw.gauss(0, fabric.busy)))
         ends = [end for pair in planned.pairs for end in pair]
         assert len(set(ends)) == len(ends)
         reverse = [(second, first) for first, second in planned.pairs]
@@ -87,7 +89,7 @@ def play(fabric: Fabric, seed: int, *, full: bool | None = None) -> Played:
             forth = _rates(fabric, leaf_of, draw, planned.pairs)
             back = _rates(fabric, leaf_of, draw, reverse)
         tests += [
-            PairTest(planned.number, *pair, rate, other)
+            PairTest(planned.number, *pair, left * rate, left * other)
             for pair, rate, other in zip(planned.pairs, forth, back, strict=True)
         ]
     found = conclude_matrix(plan, members, tests)

@@ -89,3 +89,13 @@ def test_few_repeats_are_enough_where_the_interval_is_narrow() -> None:
     assert measured(50.0, 50.1, 49.9).is_enough
     assert not measured(50.0, 50.0).is_enough, "two repeats may agree by chance"
     assert not measured(50.0, 53.0, 47.0).is_enough
+
+
+def test_the_interval_holds_what_the_repeats_within_vary_too() -> None:
+    kinds = {1: "within", 2: "across", 3: "across", 4: "across", 5: "within"}
+    tests = [PairTest(number, 0, 3, 60.0, 60.0) for number in (2, 3, 4)]
+    tests += [PairTest(1, 0, 1, 100.0, 100.0), PairTest(5, 1, 2, 60.0, 60.0)]
+    found = bisection_of(LEAVES, tests, kinds)
+    assert found is not None
+    assert found.low < 1 < found.ratio < found.high
+    assert not found.is_enough

@@ -35,3 +35,10 @@ def test_what_it_means_in_torchs_order(text: str, order: str | None, means: str)
 def test_what_is_no_mesh_is_refused_with_its_own_words(text: str, order: str | None) -> None:
     with pytest.raises(UsageError, match="--mesh"):
         parse_mesh(text, order)
+
+
+def test_an_order_may_name_what_megatron_has_and_nothing_else() -> None:
+    parse_mesh("tp=2,dp=2", "tp-cp-ep-dp-pp")
+    with pytest.raises(UsageError, match="foo is no dimension of --mesh"):
+        parse_mesh("tp=2,dp=2", "tp-foo-dp")
+    parse_mesh("rows=2,columns=2", "columns-rows")

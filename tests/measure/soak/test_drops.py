@@ -109,3 +109,32 @@ def test_two_days_of_noise_and_spikes_give_no_false_alarm(autocorrelation: float
         load = 1 + 0.01 * sin(2 * pi * number / 8640)
         series.append(100 * load * exp(state) * (random.uniform(1.2, 5) if random.random() < 0.02 else 1.0))
     assert found_in(series) == []
+
+
+@pytest.mark.parametrize("deviation", [0.005, 0.02, 0.06])
+@pytest.mark.parametrize("blocks", [6, 30])
+def test_the_least_drop_that_shows_is_found_and_half_of_it_is_not(deviation: float, blocks: int) -> None:
+    detector = DropDetector(0.05)
+    for at, value in enumerate(noisy(100, 100, deviation)):
+        detector.feed(10.0 * at, 10.0 * at + 10, value)
+    least = detector.least_drop(blocks)
+    assert least is not None
+
+    def finds(drop: float) -> int:
+        series = (
+            noisy(100, 100, deviation) + noisy(blocks, 100 / (1 - drop), deviation, seed)
+            for seed in range(2, 22)
+        )
+        return sum(bool(found_in(medians)) for medians in series)
+
+    assert finds(1.3 * least) >= 18
+    assert finds(0.5 * least) <= 2
+
+
+def test_what_shows_is_never_less_than_was_asked_for_and_not_known_at_first() -> None:
+    detector = DropDetector(0.05)
+    assert detector.least_drop(6) is None
+    for at in range(50):
+        detector.feed(10.0 * at, 10.0 * at + 10, 100.0)
+    assert detector.least_drop(3) is None
+    assert detector.least_drop(6) == pytest.approx(0.05, abs=0.01)

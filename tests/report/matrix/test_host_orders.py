@@ -28,4 +28,6 @@ def test_slurm_and_labels() -> None:
 
 def test_a_flat_network_has_no_topology_and_another_report_nothing() -> None:
     assert host_order(matrix_report(fabric()), "slurm-tree").startswith("# flat")
+    few = fabric(leaves=(("node01", "node02"),), flat=False, oversubscription=None)
+    assert host_order(matrix_report(few), "slurm-tree").startswith("# leaves are not known")
     assert host_order(report(), "labels") == ""

@@ -43,3 +43,13 @@ def test_without_a_usual_rate_no_part_and_no_flat_network_is_told() -> None:
     assert "flat" not in text
     assert "no pair of nodes that answer finished a test" in text
     assert "node01  .." in text
+
+
+def test_of_fewer_than_four_nodes_no_leaves_are_told() -> None:
+    few = fabric(leaves=(("node01", "node02"),), flat=False, oversubscription=None)
+    text = render(matrix_report(few))
+    assert "it takes four nodes that answer" in text
+    assert "flat" not in text
+    assert "leaf01" not in text
+    cut = fabric(flat=False, is_finished=False)
+    assert "leaves: not known, the matrix was not finished" in render(matrix_report(cut))

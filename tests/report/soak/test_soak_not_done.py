@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import exp
+from random import Random
+
 from msgspec.structs import replace
 
 from ncclcheck.model.bench import LEFT_EARLY, RankFailure
@@ -9,7 +12,15 @@ from ncclcheck.model.benchmarks.soak import SoakEnd, SoakGap
 from ncclcheck.model.fact import Missing
 from ncclcheck.report.soak.soak_not_done import soak_not_done
 from tests.bench_builders import bench_result
-from tests.soak_builders import BEGAN, dropped_lines, healthy_lines, soak_report, soaked
+from tests.soak_builders import (
+    BEGAN,
+    dropped_lines,
+    healthy_lines,
+    soak_block,
+    soak_report,
+    soak_start,
+    soaked,
+)
 
 
 def test_a_stable_series_passes_and_a_drop_is_4() -> None:
@@ -29,6 +40,14 @@ def test_too_short_not_ended_and_gaps_are_3() -> None:
     assert "the soak has not ended" in running.verdict.reasons
     soak = replace(soaked(healthy_lines()), gaps=(SoakGap(100.0, 200.0),))
     assert any("nothing was measured for 100" in why for why in soak_not_done(bench_result(soak=soak)))
+
+
+def test_blocks_that_vary_so_much_that_drops_do_not_show_are_3() -> None:
+    random = Random(1)  # noqa: S311 (a sample, no secret)
+    blocks = [soak_block(number, 1000.0 * exp(random.gauss(0, 0.1))) for number in range(100)]
+    noisy = soak_report([soak_start(), *blocks, SoakEnd(BEGAN + 1000.0, is_finished=True)])
+    assert noisy.verdict.exit_code == 3
+    assert any("a drop of 60 s shows only from" in reason for reason in noisy.verdict.reasons)
 
 
 def test_what_did_not_run_says_why() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from ncclcheck import timeouts
 from ncclcheck.facts.checkpoints.kinds.rule import Lacks, Need, Rule, compared, joined, unknown_reason
 from ncclcheck.facts.checkpoints.listing import Files
+from ncclcheck.facts.checkpoints.zip_content import Part, lost_data, search_of
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.formats.pickle_records import Record, read_records
@@ -36,13 +38,24 @@ def _folder(files: Files, below: str) -> Lacks:
     if f"{below}{_METADATA}" not in files.sizes:
         return Lacks("dcp", missing=(f"{below}{_METADATA}",))
     try:
-        needs = _needs(files, below)
+        stored = _stored(files, below)
     except DecodeError as error:
         return Lacks("dcp", damaged=(f"{below}{_METADATA}: {error}",))
-    if isinstance(needs, Missing):
-        return Lacks("dcp", unknown=needs)
+    if isinstance(stored, Missing):
+        return Lacks("dcp", unknown=stored)
+    needs = tuple(Need(name, max(end for _, end in parts)) for name, parts in stored.items())
     lacks = compared("dcp", files, needs)
-    return lacks if lacks.missing or lacks.damaged else Lacks("dcp", unknown=_stale(files, below, needs))
+    if lacks.missing or lacks.damaged:
+        return lacks
+    return Lacks("dcp", damaged=tuple(_lost(files, stored)), unknown=_stale(files, below, needs))
+
+
+def _lost(files: Files, stored: Mapping[str, list[Part]]) -> Iterator[str]:
+    """Yield the files with data that was not written: they hold what torch.save makes of each tensor."""
+    search = search_of(files, len(stored))
+    for name, parts in stored.items():
+        if lost := lost_data(files, name, search, sorted(parts)):
+            yield f"{name}: {lost}"
 
 
 def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
@@ -59,7 +72,8 @@ def _stale(files: Files, below: str, needs: tuple[Need, ...]) -> Missing | None:
     )
 
 
-def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:
+def _stored(files: Files, below: str) -> dict[str, list[Part]] | Missing:
+    """Return where in each file its tensors and objects lie."""
     data = files.read(f"{below}{_METADATA}", METADATA_BYTES)
     if data is None:
         return unknown_reason(f"{below}{_METADATA} is longer than {METADATA_BYTES >> 20} MiB")
@@ -67,11 +81,11 @@ def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:
         metadata = read_records(data, is_late=files.is_late)
     except PickleTooLong as error:
         return Missing("timeout", f"{below}{_METADATA}: {error}")
-    stored = metadata.field("storage_data") if isinstance(metadata, Record) else None
-    if not isinstance(stored, dict):
+    places = metadata.field("storage_data") if isinstance(metadata, Record) else None
+    if not isinstance(places, dict):
         raise DecodeError("is no metadata of torch.distributed.checkpoint")
-    least: dict[str, int] = {}
-    for place in stored.values():
+    parts: dict[str, list[Part]] = {}
+    for place in places.values():
         name, offset, length = (
             (place.field("relative_path"), place.field("offset"), place.field("length"))
             if isinstance(place, Record)
@@ -79,8 +93,8 @@ def _needs(files: Files, below: str) -> tuple[Need, ...] | Missing:
         )
         if not (isinstance(name, str) and isinstance(offset, int) and isinstance(length, int)):
             raise DecodeError("does not say where its data is")
-        least[name] = max(least.get(name, 0), offset + length)
-    return tuple(Need(f"{below}{name}", size) for name, size in least.items())
+        parts.setdefault(f"{below}{name}", []).append((offset, offset + length))
+    return parts
 
 
 RULES: tuple[Rule, ...] = (dcp,)

@@ -38,6 +38,11 @@ def deepspeed(files: Files) -> Lacks | None:
     return replace(lacks, named_by=LATEST) if lacks is not None and "" in found else lacks
 
 
+def is_model_states(last: str) -> bool:
+    """Return whether a file of that name holds the model states of a rank."""
+    return _MODEL.fullmatch(last) is not None
+
+
 def folders_of(files: Files) -> dict[str, list[str]]:
     """Return the names of its files by the folder they are in, which is empty or ends with `/`."""
     by_folder: dict[str, list[str]] = {}
