@@ -136,6 +136,8 @@ DOOMED_JOIN_S = 10.0
 STAND_DOWN_S = 6.0  # node 0 cannot serve: it tells the nodes that ask for so long, so that they do not wait
 # The same after a bug: a node that is connected notices after STORE_ANSWERS_S, and asks then
 FAILED_STAND_DOWN_S = 15.0
+# A node does not use the key that it was given, and tells node 0, which may start later
+REFUSED_KEY_TOLD_S = 20.0
 STORE_ANSWERS_S = 12.0  # what accepts at the master port has to speak TCPStore's protocol, and be of this run
 # The same where a name server is silent: torch's store looks up each node that connects, one after the other
 STORE_SLOW_NAMES_S = 25.0

@@ -55,6 +55,8 @@ def advise_gloo(
                 f"Gloo: what it binds on {node.host} is not known ({binding}); nothing is advised"
             )
         bindings[node.host] = binding
+    if not bindings:
+        return _nothing("Gloo: no node reported, so nothing is advised")
     ordered = sorted(networks, key=lambda network: network.places != preferred)
     fault, is_certain = _fault(reach, bindings)
     if not fault:

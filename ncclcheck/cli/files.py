@@ -62,7 +62,8 @@ def _read(file: str, option: str, limit_bytes: int) -> bytes | str:
 
 
 def _too_large(file: str, option: str, limit_bytes: int) -> str:
-    return f"{option} {file}: more than {limit_bytes >> 20} MiB, which no such file of ncclcheck has"
+    limit = f"{limit_bytes >> 20} MiB" if limit_bytes >> 20 else f"{limit_bytes} bytes"
+    return f"{option} {file}: more than {limit}, which no such file of ncclcheck has"
 
 
 def refuse_hung(file: str, option: str) -> None:

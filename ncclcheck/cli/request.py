@@ -22,9 +22,10 @@ from ncclcheck.cli.benchmarks.try_request import refuse_against_policy, try_requ
 from ncclcheck.cli.demands import bench_demands
 from ncclcheck.cli.files import read_text
 from ncclcheck.cli.hosts_option import head_request
-from ncclcheck.cli.key_option import given_key
+from ncclcheck.cli.key_option import key_or_refusal
 from ncclcheck.cli.options import USUAL_TIMEOUTS
 from ncclcheck.cli.values import WholeNumber
+from ncclcheck.exchange.trust.run_key import RunKey
 from ncclcheck.facts.kept_environment import read_environment
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.model.bench_setup import BenchRequest, Under
@@ -76,7 +77,7 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
         flags=LaunchFlags() if command == "node" else _flags(option_values, policy),
         head=head,
         meet_in=option_values.get("meet_in"),
-        key=given_key(option_values, os.environ),
+        **_key(option_values),
         # What a policy demands of nodes cannot be asked of an image; what the command line does, is answered: exit 3.
         gpus_per_node=_first(
             option_values.get("gpus_per_node"), None if option_values.get("image") else policy.gpus_per_node
@@ -107,6 +108,11 @@ def run_options(command: Command, option_values: Mapping[str, Any]) -> RunOption
         preflight=not option_values.get("no_preflight"),
         wants_documents=bool(option_values.get("output") or option_values.get("save")),
     )
+
+
+def _key(option_values: Mapping[str, Any]) -> dict[str, Any]:
+    key = key_or_refusal(option_values, os.environ)
+    return {"key" if isinstance(key, RunKey) else "refused_key": key}
 
 
 def _with_policy(command: Command, option_values: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ncclcheck import timeouts
 from ncclcheck.facts.tree import Folder
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.launch import Launch
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class FactsRequest(Struct, frozen=True):
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
     checkpoint_paths: tuple[str, ...] = ()
-    mesh: Mesh | Missing | None = None  # the job's parallel groups, as the command line says
+    mesh: Fact[Mesh | None] = None  # the job's parallel groups, as the command line says
     deadline_s: float = timeouts.FACTS_DEADLINE_S
     ask_with: Inquire | None = None
 

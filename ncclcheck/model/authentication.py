@@ -21,6 +21,7 @@ class Foreign(Struct, frozen=True, forbid_unknown_fields=True):
     count: int
     said: str = ""
     node_rank: int = -1  # which it claims; -1: none
+    refuses: str = ""  # why the sender does not use its own key, as it says
 
 
 class Authentication(Struct, frozen=True, forbid_unknown_fields=True):

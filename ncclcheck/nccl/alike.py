@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
+from ipaddress import IPv4Address
 from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec
 
@@ -17,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ncclcheck.model.fact import Fact, Missing
-from ncclcheck.model.facts import Interface, NcclChoice, NcclConfigFile, NodeFacts
+from ncclcheck.model.facts import Family, Interface, NcclChoice, NcclConfigFile, NodeFacts
 from ncclcheck.model.formats.same_object import SameObject
 from ncclcheck.model.hardware import Gid, Rdma, RdmaPort
 
@@ -25,6 +26,7 @@ P = ParamSpec("P")
 
 # Their values are compared with addresses, or name hosts.
 _OF_ADDRESSES = ("NCCL_COMM_ID", "NCCL_IB_ADDR_RANGE")
+_RESERVED = 0xF0000000  # 240.0.0.0
 _LOCAL = ("127.", "0.", "::", "169.254.", "fe80:", "fe9", "fea", "feb")
 _MAPPED_GID = "0000:0000:0000:0000:0000:ffff:"
 _LINK_LOCAL_GID = "fe80:0000:0000:0000:"
@@ -159,7 +161,7 @@ def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
     for interface in facts.interfaces:
         for address in interface.addresses:
             if not address.address.startswith(_LOCAL):
-                placeholders.setdefault(address.address, f"<{len(placeholders)}{address.family}>")
+                placeholders.setdefault(address.address, _placeholder(len(placeholders), address.family))
     software = facts.software
     key = (
         tuple(sorted(environment.items())),
@@ -175,6 +177,11 @@ def _alike(node: SameObject[NodeFacts]) -> _Alike | None:
         return _Alike(_kind(key), tuple(placeholders))
     except TypeError:  # a mapping somewhere
         return None
+
+
+def _placeholder(number: int, family: Family) -> str:
+    """Return an address that stands for one of a node: reserved ones (RFC 1112 section 4, RFC 6666)."""
+    return str(IPv4Address(_RESERVED + number)) if family == "inet" else f"100::{number:x}"
 
 
 @lru_cache(maxsize=_MOST_KINDS)

@@ -33,6 +33,7 @@ from ncclcheck.run.options import RunOptions, RunResult
 from ncclcheck.run.roles.first_node import as_first_node, serves_nobody
 from ncclcheck.run.roles.further_rank import as_further_rank
 from ncclcheck.run.roles.participant import as_participant
+from ncclcheck.run.roles.refused_key import take_no_part
 from ncclcheck.run.roles.relayed_participant import as_relayed_participant
 from ncclcheck.run.roles.shared_folder import as_meeting_process
 from ncclcheck.run.roles.ssh_head import run_from_head
@@ -53,6 +54,8 @@ def run_command(
     """
     notice_pauses()
     if options.head is not None:
+        if options.refused_key is not None:
+            raise UsageError(options.refused_key.why)
         return run_from_head(options, environ, say, show)
     clock = start_clock()
     launch_environ = (
@@ -67,6 +70,9 @@ def run_command(
     # A copy: what this process sets for itself later (torch's log level) is none of the job's environment.
     deadline, trust = Deadline(options.timeout_s), trust_of(options.key, environ, launch)
     context = Context(options, dict(environ), launch, host_name(), deadline, say, show, trust)
+    if options.refused_key is not None:
+        take_no_part(context, options.refused_key)
+        raise UsageError(options.refused_key.why)
     state, interrupted = RunState(), False
     prepared = prepare(context) if launch.is_agent else None
     try:

@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ncclcheck.checks.registry import Selection
-from ncclcheck.exchange.trust.run_key import RunKey
+from ncclcheck.exchange.trust.run_key import RefusedKey, RunKey
 from ncclcheck.launch.flags import LaunchFlags
 from ncclcheck.launch.line.launch_line import LaunchLine
 from ncclcheck.model.bench_demands import BenchDemands
 from ncclcheck.model.bench_setup import BenchRequest
 from ncclcheck.model.benchmarks.isolation import IsolateRequest
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.fact import Missing
+from ncclcheck.model.fact import Fact
 from ncclcheck.model.formats.choices import FailOn
 from ncclcheck.model.policy.expected import Expected
 from ncclcheck.model.report import Report
@@ -52,7 +52,7 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     data_paths: tuple[str, ...] = ()
     shared_paths: tuple[str, ...] = ()
     checkpoint_paths: tuple[str, ...] = ()
-    mesh: Mesh | Missing | None = None
+    mesh: Fact[Mesh | None] = None
     selection: Selection = Selection()
     fail_on: FailOn = "error"
     timeout_s: float = PREFLIGHT_TIMEOUT_S
@@ -71,6 +71,9 @@ class RunOptions(Struct, frozen=True, forbid_unknown_fields=True):
     head: HeadRequest | None = None  # --hosts: the nodes are elsewhere
     meet_in: str | None = None  # --meet-in: the folder in which the nodes meet
     key: RunKey | None = None  # by which the processes of the run know each other; never part of a report
+    refused_key: RefusedKey | None = (
+        None  # the key that was given and is not used: this process takes no part
+    )
 
 
 def _nobody_waits() -> None:

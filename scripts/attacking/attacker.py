@@ -12,6 +12,7 @@ from pathlib import Path
 
 import scripts.attacking.connections
 import scripts.attacking.datagrams
+import scripts.attacking.listeners
 import scripts.attacking.stored  # noqa: F401 (they enter their attacks into the list)
 from scripts.attacking.field import ATTACKS, Field
 

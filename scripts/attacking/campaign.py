@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from tests.lab.process import wait_all
 
 KEY = "attacked-" * 4
 ATTACKER = Path(__file__).with_name("attacker.py")
+ROOT = str(ATTACKER.parent.parent.parent)
 _COUNTER = """
 import pathlib, socket
 file, count = pathlib.Path.home() / "called", 0
@@ -29,6 +31,9 @@ MEASURING = "measuring-"  # begins the name of an attack on a benchmark
 _BENCH = (
     "bench", "--sizes", "64K,1M", "--ops", "all_reduce", "--iters", "1000", "--backend", "gloo", "--timeout", "40",
 )  # fmt: skip
+_PAIRS = ("isolate", "--size", "256K", "--timeout", "50")
+_WORDS_OF = {MEASURING: _BENCH, "isolating-": _PAIRS}  # which runs attacks of such a name are on
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]|^::error::x", re.MULTILINE)
 _CHANCE = frozenset({"bench-unstable", "bench-slow-rank"})  # what a busy machine makes of a benchmark
 _LONGEST_S = 60.0
 MOST_MB = 500
@@ -57,7 +62,8 @@ class Run(Struct, frozen=True):
 def attacked(attack: str | None, *, keyed: bool, log_folder: Path, measures: bool = False) -> Run:
     """Return how a run ends while somebody on the switch attacks it; None: in peace, a benchmark if it `measures`."""
     measures = measures or (attack is not None and attack.startswith(MEASURING))
-    words_of_run = _BENCH if measures else _WORDS
+    kind = next((kind for kind in _WORDS_OF if (attack or "").startswith(kind)), "")
+    words_of_run = _WORDS_OF.get(kind, _BENCH if measures else _WORDS)
     late_s = LATE_S if attack is not None and attack.startswith("late-node-0") else 0.0
     with Lab(3) as lab, ExitStack() as stack, tempfile.TemporaryDirectory() as empty:
         if attack is not None:
@@ -65,7 +71,7 @@ def attacked(attack: str | None, *, keyed: bool, log_folder: Path, measures: boo
             folder = log_folder if attack.startswith("replay") else Path(empty)
             nodes = [node.address for node in lab.nodes]
             words = [attack, nodes[0], lab.switch.address, str(folder), *nodes]
-            stack.enter_context(lab.switch.service([PYTHON, str(ATTACKER), *words], {"PYTHONPATH": "."}))
+            stack.enter_context(lab.switch.service([PYTHON, str(ATTACKER), *words], {"PYTHONPATH": ROOT}))
             attacker_log, until = lab.switch.folder / "home" / "attacker", time.monotonic() + 60
             while not attacker_log.exists() and time.monotonic() < until:
                 time.sleep(0.05)
@@ -89,7 +95,7 @@ def attacked(attack: str | None, *, keyed: bool, log_folder: Path, measures: boo
             seconds=max(outcome.finished.seconds for outcome in outcomes) - late_s,
             memory_mb=peak,
             hung=any(outcome.finished.timed_out for outcome in outcomes),
-            harm=_harm(lab, attack is not None),
+            harm=(*_harm(lab, attack is not None), *_unsafe(outcomes)),
         )
 
 
@@ -122,6 +128,15 @@ def _harm(lab: Lab, is_counted: bool) -> tuple[str, ...]:
         if leftover.node != "switch"
     ]
     return (*owned, *(["a third address was called"] if count not in ("", "0") else []), *left)
+
+
+def _unsafe(outcomes: list[Told]) -> tuple[str, ...]:
+    """Return which nodes printed what a terminal, or a log that is read by GitHub, would follow."""
+    return tuple(
+        f"an unsafe letter on {outcome.finished.node}"
+        for outcome in outcomes
+        if _UNSAFE.search(outcome.finished.stdout + outcome.finished.stderr)
+    )
 
 
 def _memory_mb(pid: int) -> int:

@@ -71,7 +71,7 @@ def many_knocks_to_relays(field: Field) -> None:
 @attack
 def full_knocks(field: Field) -> None:
     """Fill each knock with addresses and with names that a terminal, a page or a log would follow."""
-    addresses = [f"{number:03x}" for number in range(400)]
+    addresses = [f"1.1.{number}.1" for number in range(200)]
     hostile = {
         "addresses": addresses,
         "detail": _HOSTILE * 9,

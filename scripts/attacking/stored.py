@@ -205,6 +205,22 @@ def _while_measuring(name: str, spoil: Callable[[Any, str], Any]) -> None:
 
 _while_measuring("measuring-all-keys-erased", lambda store, key: store.delete_key(key))
 _while_measuring("measuring-all-keys-garbled", lambda store, key: store.set(key, os.urandom(40)))
+_while_measuring("isolating-all-keys-erased", lambda store, key: store.delete_key(key))
+_while_measuring("isolating-all-keys-garbled", lambda store, key: store.set(key, os.urandom(40)))
+
+
+@attack
+def isolating_first_answers_erased(field: Field) -> None:
+    """Erase what one node says of the first round of pairs, before anybody has read it."""
+    erased: list[str] = []
+
+    def write(store: Any) -> None:
+        found = [key for key in store.list_keys() if "pairs/answer/1/" in key]
+        for key in found[:1]:
+            store.delete_key(key)
+            erased.append(key)
+
+    in_store(field, write, 0.0005)
 
 
 @attack

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ncclcheck.cli.key_option import given_key
+from ncclcheck.cli.key_option import given_key, key_or_refusal
+from ncclcheck.exchange.trust.run_key import RefusedKey
 from ncclcheck.model.errors import UsageError
 
 SECRET = "0123456789abcdef" * 2
@@ -57,6 +58,32 @@ def test_a_key_of_a_wrong_length_is_refused_and_not_shown(tmp_path: Path, text: 
         given_key({"key_file": key_file(tmp_path, text)}, {})
     assert "--key-file" in str(refused.value)
     assert not text or text not in str(refused.value)
+
+
+def test_a_refused_file_that_could_be_read_still_proves_who_refuses_it(tmp_path: Path) -> None:
+    found = key_or_refusal({"key_file": key_file(tmp_path, mode=0o644)}, {})
+    assert isinstance(found, RefusedKey)
+    assert found.key is not None
+    assert found.key.secret == SECRET.encode()
+    assert SECRET not in f"{found!r} {found.why}"
+    absent = key_or_refusal({"key_file": str(tmp_path / "absent")}, {})
+    assert isinstance(absent, RefusedKey)
+    assert absent.key is None
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "loop", "endless"])
+def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "key"
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to("key" if kind == "loop" else "/dev/zero")
+    found = key_or_refusal({"key_file": str(file)}, {})
+    assert isinstance(found, RefusedKey)
+    assert found.why.startswith("--key-file")
+    assert found.key is None
 
 
 def test_what_meets_nobody_needs_no_key() -> None:

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.slow]
         "replay-of-this-run",
         pytest.param("introduced-with-a-guess", marks=pytest.mark.further),
         pytest.param("all-keys-erased", marks=pytest.mark.further),
+        pytest.param("refusals-of-keys", marks=pytest.mark.further),
     ],
 )
 def test_with_a_key_an_attack_changes_nothing(attack: str, tmp_path: Path) -> None:
@@ -38,7 +39,12 @@ def test_without_a_key_who_is_spoken_for_is_not_accused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "attack",
-    ["measuring-all-keys-erased", pytest.param("measuring-all-keys-garbled", marks=pytest.mark.further)],
+    [
+        "measuring-all-keys-erased",
+        pytest.param("measuring-all-keys-garbled", marks=pytest.mark.further),
+        pytest.param("isolating-all-keys-erased", marks=pytest.mark.further),
+        pytest.param("isolating-first-answers-erased", marks=pytest.mark.further),
+    ],
 )
 def test_without_a_key_nobody_is_accused_of_messages_that_a_stranger_spoils(
     attack: str, tmp_path: Path

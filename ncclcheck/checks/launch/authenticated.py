@@ -92,4 +92,5 @@ def _claimed(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def _sender_text(foreign: Foreign) -> str:
-    return f"{foreign.said or 'a process'} at {foreign.origin}"
+    why = f" ({foreign.refuses})" if foreign.refuses else ""
+    return f"{foreign.said or 'a process'} at {foreign.origin}{why}"

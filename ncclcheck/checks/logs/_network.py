@@ -214,7 +214,7 @@ def missed_by_all(log: Log, remote: Sequence[ConnectFailure]) -> set[str]:
     """Return the nodes that did not reach the master, if these are as many as the job has, and none has that name."""
     nodes = {failure.place.host for failure in remote if failure.place.host}
     places = {failure.address for failure in remote}
-    asked = max((int(told.values["nodes"]) for told in remarks(log, "size-asked")), default=0)
+    asked = max((int(remark.values["nodes"]) for remark in remarks(log, "size-asked")), default=0)
     if not 1 < asked <= len(nodes) or len(places) != 1 or places & nodes:
         return set()
     address = places.pop()

@@ -36,7 +36,7 @@ _MOST_KNOCKS = 65536
 _MOST_ADDRESSES = (
     8  # that are kept of a knock, and so much text: anybody may send one in the name of each node
 )
-_MOST_TEXT = 300
+_MOST_TEXT, _MOST_NAME = 300, 60
 _RESTS = 20  # how much longer than a look at the kernel's connections took is no other look
 
 
@@ -98,6 +98,10 @@ class KnockListener:
         self.given_up = ""
         self.has_failed = False
         self.silent_servers: tuple[str, ...] = ()
+        self.say: Callable[[str], None] = lambda _: None
+        self.answers_unread = (
+            False  # also who has a key that this node 0 cannot use, which proves nothing to him
+        )
         self._sockets: list[socket.socket] = []
         # Who will knock, and on which of our addresses, is not known before: as with the store itself.
         for family, address in ((socket.AF_INET6, "::"), (socket.AF_INET, "0.0.0.0")):  # noqa: S104
@@ -153,13 +157,14 @@ class KnockListener:
             received = self._seal.received(data, sender[0])
             if received.message is None:
                 with contextlib.suppress(OSError):
-                    _ = received.answer and receiver.sendto(received.answer, sender)
+                    answer = received.answer or self._answer_to_refusal(data, sender[0])
+                    _ = answer and receiver.sendto(answer, sender)
                 continue
-            try:
-                message = decode(received.message, KnockMessage, limit_bytes=LIMIT_BYTES)
-            except DecodeError:
-                continue
-            if message.protocol != PROTOCOL or message.job_id != self._job_id:
+            message = self._read(received.message)
+            if message is None:
+                answer = encode(KnockReply(PROTOCOL, False, self.given_up)) if self.answers_unread else b""
+                with contextlib.suppress(OSError):  # never more than came
+                    _ = 0 < len(answer) <= len(data) and receiver.sendto(answer, sender)
                 continue
             # Node 0 knows this better than the node: a handshake that began 8 s ago and did not end is in the kernel.
             path = message.knock.master
@@ -179,6 +184,31 @@ class KnockListener:
                 receiver.sendto(received.reply(encode(reply)), sender)
             if is_news:
                 self._heard(replace(message.knock, origin=self._origin(sender[0])))
+
+    def _read(self, data: bytes) -> KnockMessage | None:
+        """Return the message of this job; None for anything else."""
+        try:
+            message = decode(data, KnockMessage, limit_bytes=LIMIT_BYTES)
+        except DecodeError:
+            return None
+        return message if (message.protocol, message.job_id) == (PROTOCOL, self._job_id) else None
+
+    def _answer_to_refusal(self, data: bytes, sender: str) -> bytes:
+        """Note what a node says without the key that refuses its own, and return the answer to that; else nothing.
+
+        Anybody can say so: it ends no wait, and is quoted where the node does not come.
+        """
+        message = None if self._relays_for else self._read(data)
+        if message is None or not (message.final and message.knock.master.outcome == "other-key"):
+            return b""
+        knock = message.knock
+        if self._trust.note_refusal(sender, knock.host, knock.node_rank, knock.master.detail):
+            self.say(
+                f"{knock.host[:_MOST_NAME]} at {sender} says that it does not take part: "
+                f"{knock.master.detail[:_MOST_TEXT]}. Nothing proves that it is a node of this run, "
+                f"so node rank {knock.node_rank} may still join"
+            )
+        return encode(KnockReply(PROTOCOL, self.serving))
 
     def _is_half_open(self, address: str) -> bool:
         """Return whether a handshake of that address has not ended. Datagrams without end cost few looks."""
@@ -276,6 +306,11 @@ def knock_everywhere(
             reply = _reply_in(answer)
         replies += [] if reply is None else [(address.partition("%")[0].removeprefix("::ffff:"), reply)]
     return tuple(replies)
+
+
+def unproven_reply(trust: Trust) -> KnockReply | None:
+    """Return what was last answered without the run's key from the master address itself; None where nothing was."""
+    return _reply_in(trust.said_without_key)
 
 
 def _reply_in(answer: bytes) -> KnockReply | None:

@@ -19,6 +19,7 @@ from ncclcheck.exchange.join.knock import (
     KnockReply,
     knock_everywhere,
     send_knock,
+    unproven_reply,
 )
 from ncclcheck.exchange.join.unjoined import refuses_datagrams, unjoined
 from ncclcheck.exchange.probe.dial import DialOutcome, dial, socket_address
@@ -32,7 +33,7 @@ from ncclcheck.model.formats.addresses import is_link_local, means_this_machine
 from ncclcheck.model.launch import Launch
 from ncclcheck.model.snapshot import Knock
 
-_MOST_SERVERS = 3
+_MOST_SERVERS, _LONGEST_CLAIM = 3, 300
 
 
 class MasterSearch(Struct, frozen=True):
@@ -95,6 +96,8 @@ def find_master(search: MasterSearch, deadline: Deadline, say: Callable[[str], N
         path = _connect(path, addresses, search, deadline, say)
         if path.outcome == "refused" and not (path.serving_confirmed or path.serves_at or path.not_served):
             path = replace(path, nobody_there=refuses_datagrams(addresses, path.port))
+    if path.outcome == "refused" and (claim := _unproven(search)):
+        path = replace(path, detail=f"{path.detail}; {claim}")
     return replace(path, seconds=round(time.monotonic() - started, 3))
 
 
@@ -112,7 +115,7 @@ def _connect(
     unreachable = deadline.within(timeouts.MASTER_UNREACHABLE_S)
     confirmed = deadline.within(timeouts.MASTER_CONFIRMED_S) if search.serving else deadline
     path = replace(path, serving_confirmed=search.serving)
-    knocking, was_told = _Knocking(), False
+    knocking, was_told, claim = _Knocking(), False, ""
     while True:
         allowed_s = deadline.left(timeouts.MASTER_SYN_S)
         tried, outcome, detail = _dialled(path, search, Deadline(allowed_s), say)
@@ -133,6 +136,7 @@ def _connect(
             if asked.direct is not None and asked.direct.given_up:
                 path = _given_up(path, asked.direct)
                 break
+            claim = claim or _announced(_unproven(search), say)
             if asked.direct is not None and astray:
                 patience = deadline  # node 0 is on this very machine, and has not begun to serve
             if path.serving_confirmed or path.serves_at:
@@ -349,6 +353,20 @@ def _given_up(path: MasterPath, reply: KnockReply) -> MasterPath:
         return replace(path, outcome="lost", detail=word)
     path = replace(path, not_served=reply.given_up)
     return path if word in path.detail else replace(path, detail=f"{path.detail}; {word}")
+
+
+def _unproven(search: MasterSearch) -> str:
+    """Return what a datagram from the master address says of node 0 without this run's key; nothing where none does."""
+    reply = unproven_reply(search.trust)
+    if reply is None or not reply.given_up:
+        return ""
+    return f"a datagram from there says, without the key of this run: {reply.given_up[:_LONGEST_CLAIM]}"
+
+
+def _announced(claim: str, say: Callable[[str], None]) -> str:
+    if claim:
+        say(f"{claim}. Nothing proves that this is node 0; trying on")
+    return claim
 
 
 def _knocked(path: MasterPath, search: MasterSearch) -> Knocked:

@@ -52,6 +52,10 @@ class KeyedStore(DeadlineStore):
     ) -> None:
         super().__init__(backend, port)
         self._end, self.ranks, self._mark = end, ranks, secrets.token_hex(16).encode()
+        self.node_0 = ""  # the address at which this node proved its key
+        if isinstance(end, socket.socket):
+            with suppress(OSError):  # the connection is broken, as the first call will tell
+                self.node_0 = str(end.getpeername()[0])
         if ranks is not None:
             ranks.set(keys.RANKS_MARK, self._mark)
 

@@ -18,6 +18,7 @@ from ncclcheck.exchange.store.keyed import KeyedStore, join_keyed
 from ncclcheck.exchange.store.keyed_server import KeyedServer, Served
 from ncclcheck.exchange.store.memory import MemoryBackend
 from ncclcheck.exchange.store.pipe import Pipe
+from ncclcheck.exchange.store.recording import RecordingStore
 from ncclcheck.exchange.store.sealed import SealedStore
 from ncclcheck.exchange.store.source_filter import admit_only
 from ncclcheck.exchange.store.tcp import (
@@ -35,6 +36,7 @@ from ncclcheck.exchange.trust.trust import NO_KEY_THERE, Trust
 from ncclcheck.model.fact import Missing
 
 __all__ = [
+    "address_of_ranks",
     "first_line",
     "hands_over",
     "join",
@@ -87,6 +89,15 @@ def serve_with_key(held: socket.socket, trust: Trust, prefix: str, ranks: Deadli
 def store_of_ranks(store: Store) -> Store | None:
     """Return the store in which the ranks of a benchmark meet, where that is another one that this process serves."""
     return store.ranks if isinstance(store, KeyedStore) else None
+
+
+def address_of_ranks(store: Store) -> str:
+    """Return where the ranks of a run with a key find node 0: by the way on which this node proved its key.
+
+    By another one they would come from an address that node 0 does not know. "": no way is set.
+    """
+    inner = store.inner if isinstance(store, RecordingStore) else store
+    return inner.node_0 if isinstance(inner, KeyedStore) else ""
 
 
 def ranks_mark(store: Store) -> str:

@@ -20,11 +20,10 @@ _SO_ATTACH_FILTER = 26  # asm-generic/socket.h
 _MOST_INSTRUCTIONS = 4096  # linux/bpf_common.h, BPF_MAXINSNS
 _KEEP, _DROP = 0xFFFFFFFF, 0
 # linux/filter.h, linux/bpf_common.h
-_LOAD_WORD, _LOAD_BYTE, _AND, _SHIFT_RIGHT, _IF_EQUAL, _GO, _RETURN = 0x20, 0x30, 0x54, 0x74, 0x15, 0x05, 0x06
+_LOAD_WORD, _LOAD_BYTE, _SHIFT_RIGHT, _IF_EQUAL, _GO, _RETURN = 0x20, 0x30, 0x74, 0x15, 0x05, 0x06
 _NETWORK_HEADER, _INTERFACE = -0x100000 & 0xFFFFFFFF, (-0x1000 + 8) & 0xFFFFFFFF
 _LOOPBACK = 1  # its number in every network namespace
 _SOURCE = {4: 12, 6: 8}  # where it stands in the header
-_LINK_LOCAL, _OF_LINK_LOCAL = 0xFFC00000, 0xFE800000  # fe80::/10
 _Instruction: TypeAlias = tuple[int, int, int, int]  # code, instructions to skip if so, if not, operand
 
 
@@ -48,22 +47,11 @@ def admit_only(port: int, sources: Collection[str]) -> bool:
 
 
 def program(sources: Collection[str]) -> list[_Instruction]:
-    """Return the filter: it accepts packets of these sources, and packets on the loopback interface.
-
-    Where all of them are of IPv4, it keeps IPv6 from beyond the link as well: torch prefers it where a name has both.
-    """
+    """Return the filter: it accepts packets of these sources, and packets on the loopback interface."""
     known = [_address(source) for source in sources]
     found = {version: {address for address in known if address.version == version} for version in (4, 6)}
     of_4 = list(_of_family(4, [address.packed for address in found[4]]))
     of_6 = list(_of_family(6, [address.packed for address in found[6]]))
-    if known and not found[6]:
-        of_6 = [
-            (_LOAD_WORD, 0, 0, _NETWORK_HEADER + _SOURCE[6]),
-            (_AND, 0, 0, _LINK_LOCAL),
-            (_IF_EQUAL, 0, 1, _OF_LINK_LOCAL),
-            (_RETURN, 0, 0, _DROP),
-            (_RETURN, 0, 0, _KEEP),
-        ]
     return [
         (_LOAD_WORD, 0, 0, _INTERFACE),
         (_IF_EQUAL, 0, 1, _LOOPBACK),

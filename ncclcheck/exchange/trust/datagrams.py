@@ -10,7 +10,6 @@ import secrets
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from msgspec import Struct
 
@@ -101,14 +100,14 @@ def answer_to(payload: bytes, caller: socket.socket, trust: Trust, job_id: str) 
             continue
         up, down = _keys(trust.key, job_id.encode())
         caller.send(sealed_message(up, own_nonce + challenge + payload))
-        opened = _opened(caller, down, own_nonce)
+        opened = _opened(caller, down, own_nonce, trust)
         challenge, answer = opened[_NONCE_LETTERS : 2 * _NONCE_LETTERS], opened[2 * _NONCE_LETTERS :]
         if answer:
             return answer
     raise DecodeError("no answer but challenges")
 
 
-def _opened(caller: socket.socket, down: bytes, own_nonce: bytes) -> bytes:
+def _opened(caller: socket.socket, down: bytes, own_nonce: bytes, trust: Trust) -> bytes:
     """Return the first message that node 0 sent in answer to `own_nonce`; messages of others do not extend the wait.
 
     Raises OSError where none comes in the time that the socket has.
@@ -117,11 +116,14 @@ def _opened(caller: socket.socket, down: bytes, own_nonce: bytes) -> bytes:
     deadline = time.monotonic() + timeout_s
     while True:
         caller.settimeout(max(deadline - time.monotonic(), 0.001))
-        with suppress(DecodeError):
-            opened = opened_message(down, caller.recv(LIMIT_BYTES))
+        data = caller.recv(LIMIT_BYTES)
+        try:
+            opened = opened_message(down, data)
             if opened[:_NONCE_LETTERS] == own_nonce:
                 caller.settimeout(timeout_s)
                 return opened
+        except DecodeError:
+            trust.said_without_key = data  # the kernel takes it from the address that was asked alone
         if time.monotonic() > deadline:
             raise TimeoutError("no answer of node 0")
 

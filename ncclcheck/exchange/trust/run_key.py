@@ -33,6 +33,16 @@ class RunKey(Struct, frozen=True):
         return hmac.digest(extracted, purpose.encode() + b"\x01", "sha256")
 
 
+class RefusedKey(Struct, frozen=True):
+    """A key that was given, and that this process does not use; what it says itself, if that could be read at all.
+
+    Who may have read such a key could say the same in this node's name: that it takes no part.
+    """
+
+    why: str
+    key: RunKey | None = None
+
+
 def new_key(by: str) -> RunKey:
     """Return a new random key."""
     return RunKey(secrets.token_bytes(32), by)

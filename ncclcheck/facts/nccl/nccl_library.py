@@ -17,6 +17,7 @@ from ncclcheck.facts.network.interfaces import interfaces_now
 from ncclcheck.facts.network.routes import owner_of
 from ncclcheck.model.fact import Fact, Missing
 from ncclcheck.model.facts import NcclAnswer, NcclChoice
+from ncclcheck.model.formats.addresses import is_address
 
 CHILD = "ncclcheck.facts.nccl.nccl_child"
 
@@ -113,7 +114,7 @@ def _answer(library: str, words: dict[str, Any], log: str) -> Fact[NcclAnswer]:
     bound = decode_unique_id(bytes.fromhex(words["id"]))
     if isinstance(bound, Missing):
         return Missing(bound.missing, f"{library} {version}: {bound.detail}")
-    if line:
+    if line and is_address(line.address):
         # With NCCL_COMM_ID the id repeats that address, and only the line names the local one (src/bootstrap.cc).
         return NcclAnswer(library, version, line.address, line.interface, bound.port, result, line.text)
     known = interfaces_now()

@@ -6,6 +6,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 _MOST_KNOWN = 1 << 17
+_LONGEST = 64  # an IPv6 address has at most 45 letters, its scope at most 15
 _LOCAL_NAMES = ("localhost", "ip6-localhost")
 
 
@@ -13,6 +14,24 @@ _LOCAL_NAMES = ("localhost", "ip6-localhost")
 def parsed(address: str) -> IPv4Address | IPv6Address:
     """Return the address without its scope. Raises ValueError where it is none."""
     return ip_address(address.partition("%")[0])
+
+
+def refuse_no_address(*texts: str) -> None:
+    """Raise ValueError where one of the texts is no IP address: what is decoded may be anybody's."""
+    for text in texts:
+        if not is_address(text):
+            raise ValueError(f"{text[:_LONGEST]!a} is no IP address")
+
+
+@lru_cache(maxsize=_MOST_KNOWN)
+def is_address(text: str) -> bool:
+    """Return whether the text is an IP address, with a scope or without."""
+    if len(text) > _LONGEST:
+        return False
+    try:
+        return bool(parsed(text).version)
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=_MOST_KNOWN)

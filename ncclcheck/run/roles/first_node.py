@@ -52,7 +52,7 @@ def as_first_node(context: Context, prepared: Future[LocalNode], state: RunState
     )
     is_second = False
     if knocks is not None:
-        knocks.silent_servers = silent_servers()
+        knocks.silent_servers, knocks.say = silent_servers(), context.say
     try:
         store, path = _opened(context, knocks, deadline)
         local = local_node(context, prepared)

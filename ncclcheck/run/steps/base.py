@@ -10,6 +10,7 @@ from msgspec import Struct
 from ncclcheck.exchange.announcements import Announced, Announcements
 from ncclcheck.exchange.messages import FACTS_LIMIT_BYTES
 from ncclcheck.exchange.store.base import Store
+from ncclcheck.exchange.store.opening import address_of_ranks
 from ncclcheck.facts.network.interfaces import addresses_of
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.snapshot import Snapshot
@@ -65,6 +66,11 @@ class Participant(Struct, frozen=True):
         """Return what the node has prepared; only a participant that has it is given orders."""
         assert self.local is not None  # noqa: S101 (follow() asks further ranks nothing)
         return self.local
+
+    @property
+    def master_addr(self) -> str:
+        """Return where the workers of this process find the store in which the ranks meet."""
+        return address_of_ranks(self.store) or self.context.launch.master_addr or "127.0.0.1"
 
     @property
     def bounds(self) -> Bounds:

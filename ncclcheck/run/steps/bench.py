@@ -133,8 +133,9 @@ def _follow(participant: Participant, order: BenchOrder) -> Missing | None:
 def worker_node(participant: Participant) -> WorkerNode:
     """Return this node as its workers have to know it."""
     context = participant.context
-    master_addr = context.launch.master_addr or "127.0.0.1"
-    place = (participant.store, participant.ticket, master_addr, context.prefix, context.deadline)
+    place = (
+        participant.store, participant.ticket, participant.master_addr, context.prefix, context.deadline
+    )  # fmt: skip
     return WorkerNode(*place, context.launch.local_rank)
 
 

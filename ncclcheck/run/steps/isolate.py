@@ -90,8 +90,7 @@ def _answering(targets: Sequence[Target]) -> tuple[Target, ...]:
 
 def _follow(participant: Participant, order: PairsOrder) -> Missing | None:
     context = participant.context
-    address = context.launch.master_addr or "127.0.0.1"
-    call = partial(_call, participant)
+    address, call = participant.master_addr, partial(_call, participant)
     place = PairPlace(participant.store, participant.ticket, address, context.prefix, context.deadline, call)
     lost = run_pairs(place, order)
     if (

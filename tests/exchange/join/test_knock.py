@@ -11,7 +11,14 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
-from ncclcheck.exchange.join.knock import PROTOCOL, Knocked, KnockListener, KnockMessage, send_knock
+from ncclcheck.exchange.join.knock import (
+    PROTOCOL,
+    Knocked,
+    KnockListener,
+    KnockMessage,
+    send_knock,
+    unproven_reply,
+)
 from ncclcheck.exchange.trust.run_key import RunKey, new_key
 from ncclcheck.exchange.trust.trust import Trust
 from ncclcheck.model.codec import encode
@@ -221,3 +228,47 @@ def test_a_stranger_who_answers_without_end_costs_no_more_than_silence(port: int
         began = time.monotonic()
         assert send_knock(at(port, new_key("a test")), message(2, final=True), 0.3) is None
         assert time.monotonic() - began < 10
+
+
+def refusal(rank: int, why: str = "this node does not use its key") -> KnockMessage:
+    way = replace(WAY, outcome="other-key", detail=why)
+    return KnockMessage(PROTOCOL, "job", True, Knock(f"node{rank}", rank, way))
+
+
+def test_a_refusal_without_the_key_is_quoted_once_and_gives_up_no_node(port: int) -> None:
+    trust, said = Trust(new_key("--key-file")), list[str]()
+    listener = KnockListener(port, "job", 4, trust)
+    listener.say = said.append
+    for _ in range(2):
+        assert send_knock(at(port), refusal(2, "its key\x1b[2J"), 2.0) is not None
+    assert send_knock(at(port), message(3, final=True), 0.3) is None  # of nothing else is any notice taken
+    assert listener.final() == {}
+    foreign = trust.authentication().foreign
+    assert [(claim.said, claim.node_rank, claim.refuses) for claim in foreign] == [("node2", 2, "its key[2J")]
+    assert len(said) == 1
+    assert "node2 at 127.0.0.1 says that it does not take part" in said[0]
+    listener.close()
+
+
+def test_a_refusal_with_the_key_gives_up_the_node(port: int) -> None:
+    key = new_key("--key-file")
+    listener = KnockListener(port, "job", 4, Trust(key))
+    assert send_knock(at(port, key), refusal(2), 2.0) is not None
+    assert set(listener.final()) == {2}
+    listener.close()
+
+
+def test_what_a_node_0_without_the_key_answers_is_only_a_claim(port: int) -> None:
+    listener = KnockListener(port, "job", 4)
+    listener.given_up, listener.answers_unread = "its key file is missing", True
+    asking = at(port, new_key("--key-file"))
+    assert send_knock(asking, message(2, final=False), 0.3) is None
+    claim = unproven_reply(asking.trust)
+    assert claim is not None
+    assert claim.given_up == "its key file is missing"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as short:  # no answer is longer than what came
+        short.settimeout(0.3)
+        short.sendto(b"x" * 40, ("127.0.0.1", port))
+        with pytest.raises(TimeoutError):
+            short.recv(4096)
+    listener.close()

@@ -27,8 +27,6 @@ def passes(sources: list[str], source: str, interface: int = 2) -> bool:
             held = interface if is_interface else int.from_bytes(header[offset : offset + 4], "big")
         elif code == 0x30:
             held = header[offset]
-        elif code == 0x54:
-            held &= operand
         elif code == 0x74:
             held >>= operand
         elif code == 0x15:
@@ -53,8 +51,8 @@ def test_before_anybody_has_come_only_this_machine_passes() -> None:
     assert not passes([], "fd00::1")
 
 
-def test_ranks_of_nodes_that_came_by_ipv4_may_come_by_ipv6_but_no_stranger_of_the_link() -> None:
-    assert passes(["10.0.0.1"], "2001:db8::1")
+def test_nobody_passes_by_the_family_of_which_no_member_is() -> None:
+    assert not passes(["10.0.0.1"], "2001:db8::1")
     assert not passes(["10.0.0.1"], "fe80::1")
     assert not passes(["fd00::1"], "10.0.0.1")
 
