@@ -274,9 +274,7 @@ ROUND_START_S = 3.0  # that the start of a pair's processes may differ between p
 # 12 s, as of a virtual machine that moves, is bridged; a node that hangs costs less than 10 s.
 NODE_PAUSE_S = 14.0
 PAIRS_CALL_S = 2.5  # other nodes call one that node 0 does not hear: two SYNs, and a greeting
-KERNEL_CONNECTS_S = (
-    0.3  # to call again where no greeting came: the kernel of a stopped process connects all the same
-)
+KERNEL_CONNECTS_S = 0.3  # to call again where no greeting came: the kernel of a stopped process connects
 # A node that lost node 0 in the rounds goes on to answer such calls for so long
 PAIRS_CALLED_S = 8.0
 ISOLATED_GPU_S = 0.04  # each piece of work that all GPUs do at the same time: longer than any launch by far
@@ -295,9 +293,7 @@ WORKERS_POLL_S = 0.1  # between two looks of a node at its workers
 # Between two looks of node 0: what passed beyond was spent elsewhere and is no node's silence
 LONGEST_GAP_S = 0.5
 AWAKE_BEAT_S = 0.1  # between two beats by which a process notices that it stood still
-STANDSTILL_LEAST_S = (
-    2.0  # a gap between two beats that no load explains: a busy machine delays a thread by less
-)
+STANDSTILL_LEAST_S = 2.0  # a gap between two beats that no load explains: a busy machine delays by less
 # A process that stood still for so long may have missed what others waited for: they accuse after that time
 STOOD_STILL_S = 3.0
 TRY_POINT_S = 1.0  # of a point in each set of processes of --try: the rounds make it precise, not one set

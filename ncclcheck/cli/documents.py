@@ -16,6 +16,7 @@ from ncclcheck.cli.files import begin_reading, contents, read_bytes
 from ncclcheck.model.codec import decode
 from ncclcheck.model.errors import DecodeError, UsageError
 from ncclcheck.model.fact import Missing
+from ncclcheck.model.formats.odd_addresses import refuse_odd_addresses
 from ncclcheck.model.formats.shared_values import SharedReader, decode_shared
 from ncclcheck.model.report import SCHEMA_VERSION, Report, Tool
 from ncclcheck.model.saved import FactsDocument, Saved, SavedCommand
@@ -80,7 +81,12 @@ def _document(data: bytes, file: str, option: str, reader: SharedReader) -> Save
 
 def _decoded(data: bytes, document_type: type[T], where: str, reader: SharedReader) -> T:
     try:
-        return _collected_never(data, document_type, reader)
+        document = _collected_never(data, document_type, reader)
+        if isinstance(document, Saved):
+            refuse_odd_addresses([node.facts for node in document.snapshot.nodes])
+        elif isinstance(document, FactsDocument):
+            refuse_odd_addresses(document.facts)
+        return document
     except DecodeError as error:
         name = {"Saved": "saved run", "FactsDocument": "facts file"}.get(document_type.__name__, "report")
         if version := _other_version(data):

@@ -13,6 +13,7 @@ from msgspec import Struct
 import ncclcheck
 from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
+from ncclcheck.model.formats.odd_addresses import refuse_odd_addresses
 from ncclcheck.model.launch import Launch
 
 SCHEMA = "1"
@@ -81,7 +82,10 @@ def unpack(data: bytes, limit_bytes: int, dictionary: bytes = b"") -> bytes:
 
 
 def read_message(data: bytes, kind: type[T], limit_bytes: int, dictionary: bytes = b"") -> T:
-    """Return the message in `data`. Raises DecodeError: too large, another schema version, or not of this shape."""
+    """Return the message in `data`.
+
+    Raises DecodeError: too large, another schema version, not of this shape, or with an address that is none.
+    """
     data = unpack(data, limit_bytes, dictionary)
     version = decode(data, MessageVersion)
     if version.schema_version != SCHEMA:
@@ -89,4 +93,6 @@ def read_message(data: bytes, kind: type[T], limit_bytes: int, dictionary: bytes
             f"schema version {version.schema_version[:40]!r} of ncclcheck {version.tool_version[:40]!r}, "
             f"this one speaks {SCHEMA!r}"
         )
-    return decode(data, kind)
+    message = decode(data, kind)
+    refuse_odd_addresses(message)
+    return message

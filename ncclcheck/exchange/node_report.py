@@ -28,6 +28,7 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import NodeFacts
+from ncclcheck.model.formats.odd_addresses import refuse_odd_addresses
 from ncclcheck.model.formats.shared_values import SharedReader
 
 _WINDOW_BYTES = 32 * 1024  # of zlib: more of a dictionary has no effect
@@ -129,7 +130,9 @@ class ReportReader:
             if name not in self._values_of_common:
                 self._values_of_common[name] = self._value(name, self._common.sections[name])
             values[name] = self._values_of_common[name]
-        return NodeFacts(**values), report.targets
+        facts = NodeFacts(**values)
+        refuse_odd_addresses(facts)
+        return facts, report.targets
 
     def _value(self, name: str, section: bytes) -> Any:
         if name not in _TYPES:

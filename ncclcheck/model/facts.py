@@ -8,8 +8,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from ncclcheck.model.benchmarks.mesh import Mesh
-from ncclcheck.model.fact import NOT_READ, Fact, Missing
-from ncclcheck.model.formats.addresses import refuse_no_address
+from ncclcheck.model.fact import NOT_READ, Fact
 from ncclcheck.model.gpu import GpuDriver, GpuLog, GpuState, GpuWork, TorchGpus
 from ncclcheck.model.hardware import (
     Kernel,
@@ -40,12 +39,6 @@ class Address(Struct, frozen=True, forbid_unknown_fields=True):
     prefix_length: int
     label: str
     scope_id: int = 0
-
-    def __post_init__(self) -> None:
-        refuse_no_address(self.address)
-        bits = 32 if self.family == "inet" else 128
-        if not 0 <= self.prefix_length <= bits or (":" in self.address) != (bits == 128):  # noqa: PLR2004
-            raise ValueError(f"{self.address}/{self.prefix_length} is no subnet of family {self.family}")
 
 
 class Interface(Struct, frozen=True, forbid_unknown_fields=True):
@@ -91,10 +84,6 @@ class Route(Struct, frozen=True, forbid_unknown_fields=True):
     source_address: Fact[str]
     interface: Fact[str]
 
-    def __post_init__(self) -> None:
-        if self.purpose != "master":  # which is called by its name
-            refuse_no_address(self.destination)
-
 
 class Names(Struct, frozen=True, forbid_unknown_fields=True):
     """The host name and what it resolves to here, which is what Gloo binds when GLOO_SOCKET_IFNAME is unset."""
@@ -104,10 +93,6 @@ class Names(Struct, frozen=True, forbid_unknown_fields=True):
     addresses: Fact[tuple[str, ...]]
     hanging: tuple[str, ...] = ()  # files that every look-up reads, and that hang when read
     silent_servers: tuple[str, ...] = ()  # name servers of /etc/resolv.conf that answer no query
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.addresses, Missing):
-            refuse_no_address(*self.addresses)
 
 
 class Software(Struct, frozen=True, forbid_unknown_fields=True):
@@ -265,10 +250,6 @@ class NcclAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     result_code: int
     message: str  # its own warning or "Bootstrap : Using" line
 
-    def __post_init__(self) -> None:
-        if self.address is not None:
-            refuse_no_address(self.address)
-
 
 class NcclChoice(Struct, frozen=True, forbid_unknown_fields=True):
     """What NCCL would use on this node: the library's own answer where there is one; the model predicts it always."""
@@ -330,10 +311,6 @@ class MasterPath(Struct, frozen=True, forbid_unknown_fields=True):
     not_served: str = ""
     # Nobody holds the port there, over TCP or UDP, and node 0 is heard nowhere: it was not started, or has ended
     nobody_there: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.addresses, Missing):
-            refuse_no_address(*self.addresses)
 
 
 class NodeFacts(Struct, frozen=True):

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from ncclcheck.model.codec import decode, encode
-from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import (
-    Address,
-    Family,
     Interface,
     InterfaceKind,
-    MasterPath,
-    Names,
     NodeFacts,
-    Route,
 )
 from ncclcheck.model.saved import FactsDocument
 
@@ -106,57 +98,3 @@ def test_running_follows_from_flags_and_state_where_it_is_left_out(
 def test_a_network_card_is_behind_some_kinds_of_interfaces(kind: InterfaceKind, expected: bool) -> None:
     absent = Missing("absent", "")
     assert Interface("eth0", kind, 1, 1500, "up", (), (), absent, absent, absent).is_hardware is expected
-
-
-NO_ADDRESSES = (
-    "",
-    "-1",
-    "1e999",
-    "999.999.999.999",
-    "10.0.0.1/8",
-    "::1::",
-    "\x1b[2J",
-    "A" * 200_000,
-    "1" * 5000,
-)
-
-
-@pytest.mark.parametrize("text", NO_ADDRESSES)
-@pytest.mark.parametrize(
-    ("kind", "document"),
-    [
-        (Address, {"family": "inet", "address": "@", "prefix_length": 24, "label": "eth0"}),
-        (Route, {"destination": "@", "purpose": "node2", "source_address": "10.0.0.1", "interface": "eth0"}),
-        (Names, {"hostname": "node1", "fqdn": "node1", "addresses": ["10.0.0.1", "@"]}),
-        (
-            MasterPath,
-            {
-                "name": "node1", "port": 1, "addresses": ["@"], "is_local": False, "source_address": "10.0.0.1",
-                "interface": "eth0", "outcome": "answered",
-            },
-        ),
-    ],
-)  # fmt: skip
-def test_what_is_no_address_is_refused_where_it_is_decoded(
-    kind: type[object], document: dict[str, object], text: str
-) -> None:
-    fine = json.dumps(document).replace("@", "10.0.0.1")
-    assert isinstance(decode(fine, kind), kind)
-    with pytest.raises(DecodeError, match="is no IP address") as refused:
-        decode(json.dumps(document).replace('"@"', json.dumps(text)), kind)
-    assert len(str(refused.value)) < 400
-
-
-@pytest.mark.parametrize(
-    ("family", "address", "prefix_length"),
-    [
-        ("inet", "10.0.0.1", 33),
-        ("inet", "10.0.0.1", -1),
-        ("inet", "fd00::1", 64),
-        ("inet6", "10.0.0.1", 24),
-        ("inet6", "fd00::1", 1 << 62),
-    ],
-)
-def test_what_is_no_subnet_is_refused(family: Family, address: str, prefix_length: int) -> None:
-    with pytest.raises(ValueError, match="is no subnet"):
-        Address(family, address, prefix_length, "eth0")

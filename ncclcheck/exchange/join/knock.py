@@ -29,6 +29,7 @@ from ncclcheck.model.codec import decode, encode
 from ncclcheck.model.errors import DecodeError
 from ncclcheck.model.fact import Missing
 from ncclcheck.model.facts import MasterPath
+from ncclcheck.model.formats.odd_addresses import refuse_odd_addresses
 from ncclcheck.model.snapshot import Knock
 
 LIMIT_BYTES = 4096
@@ -189,6 +190,7 @@ class KnockListener:
         """Return the message of this job; None for anything else."""
         try:
             message = decode(data, KnockMessage, limit_bytes=LIMIT_BYTES)
+            refuse_odd_addresses(message)
         except DecodeError:
             return None
         return message if (message.protocol, message.job_id) == (PROTOCOL, self._job_id) else None

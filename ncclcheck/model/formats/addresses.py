@@ -16,13 +16,6 @@ def parsed(address: str) -> IPv4Address | IPv6Address:
     return ip_address(address.partition("%")[0])
 
 
-def refuse_no_address(*texts: str) -> None:
-    """Raise ValueError where one of the texts is no IP address: what is decoded may be anybody's."""
-    for text in texts:
-        if not is_address(text):
-            raise ValueError(f"{text[:_LONGEST]!a} is no IP address")
-
-
 @lru_cache(maxsize=_MOST_KNOWN)
 def is_address(text: str) -> bool:
     """Return whether the text is an IP address, with a scope or without."""

@@ -160,7 +160,7 @@ def test_how_far_it_is_is_that_of_the_rank_ahead_once_all_are_there(store: Store
 def test_what_ranks_do_by_themselves_is_in_the_result_or_refused_and_said(store: Store, read: bool) -> None:
     found = Isolation((CoreSpeed(0, "node01", 25.0, 24.0), CoreSpeed(1, "node02", 26.0, 24.0)))
     store.set_document("bench/point/0", encode(POINT))
-    store.set_document("bench/parts_alone", encode(found) if read else b"[1]")
+    store.set_document("bench/isolation", encode(found) if read else b"[1]")
     say_words(store, word(rank(0), points=1), word(rank(1)))
     said: list[str] = []
     result = result_of(store, said.append)
