@@ -246,6 +246,14 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         alarms=False,
     ),
     Topic(
+        "listens-at-loopback",  # a server to which other nodes are to connect
+        (
+            r"\b(?:parameter[ _]server|scheduler|tracker|driver|coordinator|rendezvous)\b.{0,60}"
+            r"(?:->|\bat\b|\bon\b|address|host|listen\w*|bound to)[ :=]{1,3}(?:tcp://|http://)?127\.0\.[01]\.1\b",
+        ),
+        alarms=False,
+    ),
+    Topic(
         "rdzv-endpoint",
         (r"--rdzv[-_]endpoint[ =](?P<address>\S+)|--master[-_]addr[ =](?P<master>\S+)",),
         alarms=False,

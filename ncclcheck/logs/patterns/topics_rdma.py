@@ -131,9 +131,7 @@ RDMA_TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "gid-chosen",  # by a command or a setting of any program
-        (
-            r"(?:--ib-index|\w*GID_INDEX|--?gid[_-]index|\bGID index|sgid_index)[ =:]{1,12}(?P<index>\d{1,3})\b",
-        ),
+        (r"(?:--ib-index|GID_INDEX|--?gid[_-]index|\bGID index|sgid_index)[ =:]{1,12}(?P<index>\d{1,3})\b",),
         alarms=False,
     ),
     Topic("link-layer", (r"\bLink (?:type|layer)[ :]{1,12}(?:Ethernet|IB|InfiniBand)\b",), alarms=False),
