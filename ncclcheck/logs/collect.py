@@ -19,7 +19,7 @@ from ncclcheck.logs.lines.loggers import lines_of_record
 from ncclcheck.logs.lines.origin import resolve
 from ncclcheck.logs.lines.prefix import parse as parse_prefix
 from ncclcheck.logs.lines.prefix import without_colours
-from ncclcheck.logs.lines.progress import NO_WORDS, RECENT, WORDS, WORKS, kind_of
+from ncclcheck.logs.lines.progress import NO_WORDS, WORDS, WORKS, RecentWork, kind_of
 from ncclcheck.logs.lines.raw import Raw
 from ncclcheck.logs.lines.shapes import Allowance, Repetitions, label_of, shape_of, shapes_of, speaker_of
 from ncclcheck.logs.lines.speakers import Speakers
@@ -77,7 +77,7 @@ class Collector:
         self._ordinary: dict[int, int] = {}
         # the last lines of each file that only a program at work writes, and those of this file
         self._works: dict[str, tuple[int, ...]] = {}
-        self._work: deque[int] = deque(maxlen=RECENT)
+        self._work = RecentWork()
         self._last_words = LastWords()
         self._news: list[Remark] = []
         self._meant_nothing: dict[int, int] = {}  # shapes that were looked at in vain
@@ -116,10 +116,10 @@ class Collector:
     def _end_file(self) -> None:
         """Keep which lines of the file show work, its last new words, and on which host they were spoken."""
         self._speakers.place(self._meanings.host_of)
-        self._news += self._last_words.end(self._file, max(self._work, default=0))
-        if self._work:
-            self._works[self._file] = tuple(self._work)
-            self._work.clear()
+        self._news += self._last_words.end(self._file, max(self._work.lines, default=0))
+        if self._work.lines:
+            self._works[self._file] = tuple(self._work.lines)
+            self._work = RecentWork()
 
     def note_unread(self, name: str, why: str) -> None:
         """Note why the last file was not read to its end."""
@@ -164,7 +164,7 @@ class Collector:
             # Of a shape with NCCL's level none is ordinary, so no line of NCCL is taken here.
             if (kind := ordinary.get(shape)) is not None and not is_expecting:
                 if kind == WORKS:
-                    self._work.append(number)
+                    self._work.take(line, number)
                 if kind:
                     take(line, number, shape)
                 continue
@@ -229,7 +229,7 @@ class Collector:
         if self._meanings.is_expecting and self._meanings.in_traceback(self._raw(line)):
             return
         if kind == WORKS:
-            self._work.append(self._number)
+            self._work.take(line, self._number)
         if kind:
             self._speakers.take(line, self._number, shape)
 

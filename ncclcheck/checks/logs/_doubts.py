@@ -128,13 +128,16 @@ def _unread_lines(log: Log) -> tuple[Event, ...]:
         for line in (*log.news, *pod_rows(log))
         if line.place.line > last.get(line.place.file, line.place.line)
     ]
-    newest = {line.place.file: line for line in after if line.topic == "new-words"}
+    # A bar that is no work is drawn again as it was, when the program ends for whatever reason.
+    newest = {
+        line.place.file: line for line in after if line.topic == "new-words" and not _UNDONE.search(line.text)
+    }
     return tuple(
         line
         for line in after
         if (
             is_foreign(line.text)
-            if line.topic == "new-words" and line is not newest[line.place.file]
+            if line.topic == "new-words" and line is not newest.get(line.place.file)
             else _may_be_trouble(log, line, last[line.place.file])
         )
     )

@@ -79,8 +79,8 @@ def ib_link_or_fabric(log: Log) -> Iterator[Suspect]:
             hosts=_both_ends(log, first, lost),
             at=(events or lost or first)[0].place,
         )
-    elif len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log) and not remarks(log, "ib-active"):
-        yield _listed_as_down(log, down)
+    elif listed := _listed_as_down(log, down):
+        yield listed
     elif lost or flushed:
         peers = [
             host
@@ -110,6 +110,19 @@ def _missed_its_adapter(log: Log) -> bool:
     return only_sockets(log) and len(hosts) > 1 and any(name in looks.split() for name in asked)
 
 
+def _without_a_port(log: Log) -> list[Remark]:
+    """Return the ports that are down of hosts without an active one, where a verb failed or only they used sockets.
+
+    A second port of an adapter is often down, and nothing is wrong with it.
+    """
+    active = {remark.place.host for remark in remarks(log, "ib-active")}
+    dead = [remark for remark in remarks(log, "ib-port-down") if remark.place.host not in active]
+    hosts = {remark.place.host for remark in dead}
+    fell_back = any(process.host in hosts and process.network == "Socket" for process in log.processes)
+    others = any(process.devices and process.host not in hosts for process in log.processes)
+    return dead if (fell_back and others) or remarks(log, "verbs-failed") else []
+
+
 def _fatal_events(log: Log) -> list[Remark]:
     """Return the events of an adapter or its port that end its work; not of one request alone."""
     return [
@@ -127,16 +140,25 @@ def _comes_after_a_death(log: Log, lost: Sequence[Remark]) -> bool:
     )
 
 
-def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect:
-    """Return that ports are down, where nothing else is."""
-    return suspect(
-        "Ports of RDMA adapters are listed as down, and the log shows nothing else.",
-        down,
-        confidence="likely",
-        hosts=culprits(log, [remark.place for remark in down]),
-        at=down[-1].place,
-        explains=(),
-    )
+def _listed_as_down(log: Log, down: Sequence[Remark]) -> Suspect | None:
+    """Return that ports are down, where RDMA failed or was not used with them, or where nothing else is wrong."""
+    if dead := _without_a_port(log):
+        return suspect(
+            "No listed port of the adapter is active, and RDMA failed there or was not used.",
+            dead,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in dead]),
+        )
+    if len(down) > 1 and remarks(log, "rdma-hardware") and troubles(log) and not remarks(log, "ib-active"):
+        return suspect(
+            "Ports of RDMA adapters are listed as down, and the log shows nothing else.",
+            down,
+            confidence="likely",
+            hosts=culprits(log, [remark.place for remark in down]),
+            at=down[-1].place,
+            explains=(),
+        )
+    return None
 
 
 def _both_ends(log: Log, first: Sequence[Remark], lost: Sequence[Remark]) -> tuple[str, ...]:

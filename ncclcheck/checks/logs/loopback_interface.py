@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ncclcheck.checks.logs._causes import Suspect, cause, suspect
 from ncclcheck.checks.logs._network import as_line, distinct_hosts
-from ncclcheck.checks.logs._view import culprits, failures, hosts_of, is_local, remarks, troubles
+from ncclcheck.checks.logs._view import culprits, exceptions, failures, hosts_of, is_local, remarks, troubles
 from ncclcheck.checks.logs._works import shows_work
 from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
@@ -91,6 +91,15 @@ def loopback_interface(log: Log) -> Iterator[Suspect]:
 
 
 def _own_name(log: Log) -> tuple[Remark, ...]:
-    """Return the loopback addresses of hosts' own names, where Gloo, which takes them, connects in vain."""
+    """Return the loopback addresses of hosts' own names, where Gloo, which takes them, connects in vain.
+
+    So do other programs, which say where they listen.
+    """
     gloo = [event for event in troubles(log) if "connectFullMesh" in event.text]
-    return remarks(log, "hosts-file") if gloo else ()
+    at_loopback = remarks(log, "listens-at-loopback")
+    refused = [event for event in exceptions(log, "ordinary", "after-effect") if "refused" in event.text]
+    if gloo:
+        return remarks(log, "hosts-file")
+    if at_loopback and refused and (remarks(log, "hosts-file") or len(hosts_of(log)) > 1):
+        return (*at_loopback, *remarks(log, "hosts-file"))
+    return ()

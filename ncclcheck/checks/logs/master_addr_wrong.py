@@ -6,9 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 
-from msgspec.structs import replace
-
 from ncclcheck.checks.logs._causes import Confidence, Suspect, cause, suspect
+from ncclcheck.checks.logs._loopback_masters import (
+    cluster_at_loopback,
+    endpoint_at_loopback,
+    init_at_loopback,
+    later_node_at_loopback,
+    master_in,
+    store_at_loopback,
+)
 from ncclcheck.checks.logs._network import UNANSWERED, missed_by_all, unmade
 from ncclcheck.checks.logs._view import (
     culprits,
@@ -24,7 +30,7 @@ from ncclcheck.checks.logs._view import (
     troubles,
 )
 from ncclcheck.checks.logs._works import shows_work
-from ncclcheck.model.events import ConnectFailure, Log, Remark
+from ncclcheck.model.events import ConnectFailure, Log
 from ncclcheck.model.finding import Fix
 from ncclcheck.model.formats.addresses import parsed
 
@@ -93,57 +99,18 @@ def master_addr_wrong(log: Log) -> Iterator[Suspect]:
         )
         return
     yield from (
-        _loopback_store(log)
-        or _endpoint_at_loopback(log)
+        store_at_loopback(log)
+        or endpoint_at_loopback(log)
         or _stale(log)
         or _head_is_nowhere(log)
-        or _init_at_loopback(log)
+        or init_at_loopback(log)
+        or later_node_at_loopback(log)
         or _different_masters(log)
         or _guessed(log)
-        or _cluster_at_loopback(log)
+        or cluster_at_loopback(log)
     )
     yield from _unread_endpoint(log)
     yield from _unreached(log, store)
-
-
-def _loopback_store(log: Log) -> list[Suspect]:
-    """Return torchrun's word to several nodes that the store is at a loopback address: its host's own name is one."""
-    results = remarks(log, "rendezvous-result")
-    nodes = max((int(remark.values["nodes"]) for remark in results if "nodes" in remark.values), default=1)
-    local = [remark for remark in results if is_local(remark.values.get("address", ""))]
-    if nodes == 1 or not local or not troubles(log):
-        return []
-    return [
-        suspect(
-            f"torchrun told {nodes} nodes that the store is at {local[0].values['address']}: on the node where it is, "
-            "the host's own name is a loopback address (/etc/hosts).",
-            local,
-            explains=(
-                "firewall-blocked-ports",
-                "world-size-mismatch",
-                "rank-exception",
-                "hostname-resolution",
-            ),
-        )
-    ]
-
-
-def _endpoint_at_loopback(log: Log) -> list[Suspect]:
-    """Return the agents of several hosts whose endpoint is their own machine, so that none joined another."""
-    endpoints = [line for line in remarks(log, "rendezvous-endpoint") if is_local(line.values["address"])]
-    hosts = {line.place.host for line in endpoints} - {None}
-    alone = [event for event in exceptions(log, "after-effect") if "Rendezvous" in event.class_name]
-    if len(hosts) == 1 or len({line.values["port"] for line in endpoints}) != 1 or not (hosts and alone):
-        return []
-    found = suspect(
-        f"torchrun on {len(hosts)} hosts was told to meet at "
-        f"{endpoints[0].values['address']}:{endpoints[0].values['port']}, "
-        "each on its own machine.",
-        [*endpoints, *alone],
-        confidence="likely",
-        explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
-    )
-    return [replace(found, blames_nobody=True)]
 
 
 def _is_no_machine(address: str) -> bool:
@@ -170,25 +137,6 @@ def _unread_endpoint(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _init_at_loopback(log: Log) -> list[Suspect]:
-    """Return the workers of several hosts that look for the store on their own machine."""
-    inits = [remark for remark in remarks(log, "init-method") if is_local(remark.values["address"])]
-    hosts, ports = {remark.place.host for remark in inits}, {remark.values["port"] for remark in inits}
-    missing = [
-        registration for registration in registered(log) if registration.joined < registration.expected
-    ]
-    if len(hosts) == 1 or len(ports) > 1 or not inits or not missing:
-        return []  # of several ports each is of an engine of its own
-    return [
-        suspect(
-            f"Workers of several machines look for the store at {inits[0].values['address']}, each on its own machine.",
-            [*inits, *missing],
-            confidence="likely",
-            explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout"),
-        )
-    ]
-
-
 def _different_masters(log: Log) -> list[Suspect]:
     """Return the hosts with different masters, where some waited for others in vain."""
     configured = [
@@ -196,7 +144,7 @@ def _different_masters(log: Log) -> list[Suspect]:
         for remark in remarks(log, "master-address", "init-method", "rdzv-endpoint")
         if remark.place.host is not None
     ]
-    by_host = {remark.place.host or "": (_master_in(remark), remark) for remark in configured}
+    by_host = {remark.place.host or "": (master_in(remark), remark) for remark in configured}
     masters = {master for master, _ in by_host.values()}
     vain = [
         *(count for count in registered(log) if count.joined < count.expected),
@@ -220,22 +168,6 @@ def _different_masters(log: Log) -> list[Suspect]:
     ]
 
 
-def _cluster_at_loopback(log: Log) -> list[Suspect]:
-    """Return TensorFlow's configuration on several machines that puts all processes of the job on its own."""
-    clusters = remarks(log, "cluster-at-loopback")
-    hosts = {line.place.host for line in clusters} - {None}
-    if len(hosts) == 1 or not hosts or shows_work(log):
-        return []
-    found = suspect(
-        f"TF_CONFIG says on {len(hosts)} machines that the processes are at loopback addresses, so each looks for the "
-        "others on itself.",
-        clusters,
-        confidence="likely",
-        explains=("firewall-blocked-ports", "world-size-mismatch", "slow-rank-timeout", "rank-exception"),
-    )
-    return [replace(found, blames_nobody=True)]
-
-
 def _guessed(log: Log) -> list[Suspect]:
     """Return the store at the address that DeepSpeed guessed, where the job has another one and no process joined."""
     guesses = remarks(log, "launcher-address")
@@ -257,10 +189,6 @@ def _guessed(log: Log) -> list[Suspect]:
             hosts=culprits(log, [failure.place for failure in missed]),
         )
     ]
-
-
-def _master_in(remark: Remark) -> str:
-    return (remark.values.get("address") or remark.values.get("master", "")).partition(":")[0]
 
 
 def _stale(log: Log) -> list[Suspect]:
@@ -291,7 +219,7 @@ def _head_is_nowhere(log: Log) -> list[Suspect]:
     failures = [
         remark
         for remark in remarks(log, "message")
-        if remark.values.get("group") == "ray-head-silent"
+        if remark.values.get("group") in ("ray-head-silent", "ray-no-head", "ray-head-not-reached")
         and (_LOOPBACK.search(remark.text) or _NO_HOST.search(remark.text))
     ]
     if not failures:

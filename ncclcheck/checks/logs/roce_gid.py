@@ -10,7 +10,7 @@ from ncclcheck.checks.logs._network import chosen_apart, rails_apart, uses_roce
 from ncclcheck.checks.logs._reruns import helped
 from ncclcheck.checks.logs._view import culprits, remarks, settings
 from ncclcheck.checks.logs._works import went_on_after
-from ncclcheck.model.events import Event, Log, Remark
+from ncclcheck.model.events import Log, Remark
 from ncclcheck.model.finding import Fix
 
 _ADDRESSING = re.compile(
@@ -18,6 +18,7 @@ _ADDRESSING = re.compile(
     re.IGNORECASE,
 )
 _IN_INFINIBAND = re.compile(r"/IB\b")
+_ETHERNET = re.compile(r"Ethernet", re.IGNORECASE)
 _LINK_LOCAL = re.compile(
     r"localGid fe80|GID \d+ \((?:80FE|fe80)|remoteGids? ?fe80|Gids? ?::ffff:169\.254\.", re.IGNORECASE
 )
@@ -55,8 +56,8 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     NCCL transport/net_ib: GID choice before and since 2.21, ibv_modify_qp errors EINVAL and ETIMEDOUT,
     completion status 12.
     """
-    if index := helped(log, "NCCL_IB_GID_INDEX"):
-        yield _with_another_index(index)
+    if known := _with_another_index(log) or _printed_useless(log):
+        yield known
         return
     broken = [
         remark for remark in remarks(log, "ib-completion") if remark.values.get("status") in ("12", "13")
@@ -70,7 +71,7 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
     if not link_local and (to_link_local := remarks(log, "ucx-link-local")):
         yield _by_ucx(to_link_local)
         return
-    listed = remarks(log, "gid-listing")
+    listed = [row for row in remarks(log, "gid-listing") if _is_link_local(row)]
     fixed = settings(log, "NCCL_IB_GID_INDEX")
     only_infiniband = any(
         _IN_INFINIBAND.search(device) for process in log.processes for device in process.devices
@@ -101,10 +102,15 @@ def roce_gid(log: Log) -> Iterator[Suspect]:
         )
 
 
-def _with_another_index(index: Sequence[Event]) -> Suspect:
+def _with_another_index(log: Log) -> Suspect | None:
     """Return that a later command ended well with another GID."""
+    index = helped(log, "NCCL_IB_GID_INDEX")
     what = "The job failed, and ended well with another GID (NCCL_IB_GID_INDEX)."
-    return suspect(what, index, confidence="likely", hosts=())
+    return suspect(what, index, confidence="likely", hosts=()) if index else None
+
+
+def _is_link_local(row: Remark) -> bool:
+    return row.values["gid"].lower().startswith("fe80")
 
 
 def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:
@@ -120,6 +126,37 @@ def _moved(log: Log, broken: Sequence[Remark]) -> list[Remark]:
             for loss in broken
         )
     ]
+
+
+def _printed_useless(log: Log) -> Suspect | None:
+    """Return that a program printed, or was told to use, a GID that reaches nothing, and a verb failed after it."""
+    broken = remarks(log, "verbs-failed")
+    if not broken or went_on_after(log, broken[-1].place):
+        return None
+    zero = [remark for remark in remarks(log, "gid-useless") if "zero" in remark.values]
+    local = [remark for remark in remarks(log, "gid-useless") if "local" in remark.values]
+    chosen = {remark.values["index"] for remark in remarks(log, "gid-chosen")}
+    rows = [remark for remark in remarks(log, "gid-listing") if remark.values["index"] in chosen]
+    rows = [row for row in rows if row.values["version"] == "v1" or _is_link_local(row)]
+    if zero:
+        what = (
+            "A queue pair got an empty GID (all zeros): the adapter has no address in this network namespace"
+        )
+    elif local and any(_ETHERNET.search(remark.text) for remark in remarks(log, "link-layer")):
+        what = "A queue pair over Ethernet got a link-local GID (fe80::), which is not routed"
+    elif rows:
+        what = (
+            f"The GID with the index {rows[0].values['index']}, which was chosen, is link-local or of RoCE v1"
+        )
+    else:
+        return None
+    return suspect(
+        f"{what}, and the connection failed.",
+        [*(zero or local or rows), *broken],
+        confidence="likely",
+        hosts=(),
+        explains=("ib-link-or-fabric", "net-plugin-config", "rank-exception"),
+    )
 
 
 def _by_ucx(to_link_local: Sequence[Remark]) -> Suspect:

@@ -68,7 +68,7 @@ _OF_STREAM = re.compile(
     r"(?P<host>[A-Za-z0-9][\w.-]{0,253}):(?P<local>\d{1,4}) (?:out|err): ?"
 )  # of a node's process
 _POD = re.compile(r"\[?(?:pod/)(?P<pod>[\w.-]{1,253})(?:/[\w.-]{1,63})?\]?[: ] ?")
-_BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62})\] ?")
+_BRACKET = re.compile(r"\[(?P<word>[A-Za-z][\w.-]{0,62}|\d{1,3}(?:\.\d{1,3}){3})\] ?")
 _PIPED = re.compile(
     r"(?P<word>[A-Za-z0-9][\w.-]{0,62})(?: {0,40}\|| {1,4}>>) ?"
 )  # docker compose and the like

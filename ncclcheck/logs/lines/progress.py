@@ -8,6 +8,7 @@ and not one of them does not show that it worked.
 from __future__ import annotations
 
 import re
+from collections import deque
 
 from ncclcheck.logs.lines.prompts import AT_HOST, ENVIRONMENT
 
@@ -30,12 +31,15 @@ _PROGRESS = re.compile(
     rb"tokens?/s|toks?/s|steps?/s|examples/s|TFLOP|GB/s|GBps|MB/s|Gbps)|\b(?:images|samples|tokens)/sec: \d"
     rb"|^ {2,16}\d{1,14} {1,16}\d{1,14} {1,12}(?:float|half|bfloat16|u?int\d|double|fp8)"
     rb"|\"(?:POST|PUT) [^\" ]{1,200} HTTP/[12](?:\.[01])?\"[ :]{1,3}200\b"
+    rb"|^(?: {1,24}\d{1,12}(?:\.\d{1,9})?){5,8}\s*$"  # a result of gloo's benchmark or perftest
+    rb"|^\[\d{1,6}\]\s{1,8}[a-z][\w-]{1,40}[:=]-?\d{1,9}\.\d"  # XGBoost, LightGBM
     rb"|\bGenerated text: |\.{2,3} ?(?:passed|ok|OK|PASSED)$|^(?:PASS|PASSED|OK)\b"
     rb"|\b(?:saved|saving|wrote) (?:latest )?(?:model|(?:the )?(?:checkpoints?|ckpt|weights))\b"
     rb"|^(?!.{0,600}(?:trace|dump|stack|\bcore\b|debug|crash|\blogs?\b)).{0,400}"
     rb"\b(?:saved|written) (?:to|in|at|under) \S{0,200}[/.]\w|^--- PASS: |\bcopypaste: \w",
     re.IGNORECASE,
 )
+_BAR = re.compile(rb"[^|\r]{0,40}%\|[^|\r]{0,200}\| {0,2}\d{1,12}/\d{1,12} \[").search
 _PROMPT = re.compile(rf"^{ENVIRONMENT}(?:\[{AT_HOST}\]|{AT_HOST}|(?:ba)?sh-\d\.\d|(?=\$))[#$%>]\s*$".encode())
 # Of a tracker, which repeats at the end what the program logged: W&B, Comet, MLflow
 _TRACKER = re.compile(
@@ -73,3 +77,19 @@ def kind_of(line: bytes) -> int:
     if line[-4:] in _RULES or _STACK(line) or is_prompt(line):
         return NO_WORDS
     return WORKS if is_progress(line) and not is_of_tracker(line) else WORDS
+
+
+class RecentWork:
+    """The last lines of work of a file; a bar that is drawn again as it was, as at a program's end, is no work."""
+
+    def __init__(self) -> None:
+        self.lines: deque[int] = deque(maxlen=RECENT)
+        self._bar = b""
+
+    def take(self, line: bytes, number: int) -> None:
+        """Take a line of work."""
+        match = _BAR(line[-_LONGEST:]) if b"%|" in line else None
+        bar = match[0] if match else b""
+        if not bar or bar != self._bar:
+            self.lines.append(number)
+        self._bar = bar

@@ -1,6 +1,6 @@
-"""What lines about sockets, rendezvous, names and RDMA mean: topic and the words that say it.
+"""What lines about sockets, rendezvous, names and plug-ins mean: topic and the words that say it.
 
-Sources: NCCL 2.14 to 2.32 (misc/socket.cc, bootstrap.cc, transport/net_ib*, net_socket.cc, misc/ibvwrap.cc),
+Sources: NCCL 2.14 to 2.32 (misc/socket.cc, bootstrap.cc, net_socket.cc),
 aws-ofi-nccl, Gloo (transport/tcp), torch (c10d/socket.cpp, TCPStore.cpp, torch/distributed/elastic), glibc's
 strerror and gai_strerror.
 """
@@ -133,140 +133,6 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
         (r"failed to pass monitoredBarrier|monitoredBarrier.{0,200}(?P<ranks>ranks? .{0,80})",),
         ends_the_job=True,
     ),
-    # InfiniBand and RoCE
-    Topic(
-        "ib-completion",
-        (
-            (
-                r"Got completion (?:from peer (?P<address>\S{1,300}) )?with "
-                r"(?:status=|error |status )(?:IBV_WC_\w{1,40} ?\()?(?P<status>\d+)"
-            ),
-        ),
-    ),
-    Topic("ucx-link-local", (r"\brmac [0-9a-f:]{17} sgix \d{1,3} dgid fe80:",)),  # a MAC address: of RoCE
-    Topic(
-        "ib-async-event",
-        (r"Got (?:non-fatal |fatal )?async (?:error )?event|async (?:fatal|error) event|IBV_EVENT_\w+",),
-        at_info=True,
-    ),
-    Topic(
-        "ib-event-fatal",
-        (
-            (
-                r"\bport (?:error|down)|device fatal|catas(?:trophic)? ?error|link (?:down|flap)|"
-                r"local (?:catastrophic|cata)"
-            ),
-        ),
-        at_info=True,
-    ),
-    Topic("ib-modify-qp", (r"ibv_modify_qp failed with (?:error )?(?P<error>[^\n]{1,80})",)),
-    Topic(
-        "ib-no-memory",
-        (
-            r"ibv_(?:reg_mr\w*|create_(?:cq|qp)|alloc_pd)\S* failed.{0,60}(?:Cannot allocate memory|ENOMEM|\b12\b)",
-            r"(?i:(?:creat|regist|alloc)\w{0,4} (?:\w{1,12} )?(?:qp|cq|mr|pd)\b.{0,60}Cannot allocate memory)",
-            r"^ *Error: +Cannot allocate memory \(errno=12\)",  # of Open MPI's OpenFabrics
-            r"(?:max locked memory|RLIMIT_MEMLOCK).{0,60}(?:too (?:low|small)|is only|exceed)",
-        ),
-        at_info=True,
-        has_own_cause=True,
-    ),
-    Topic(
-        "ib-register-gpu",
-        (
-            r"ibv_reg_(?:dmabuf_)?mr\S* failed.{0,60}(?:Bad address|EFAULT|not supported|EINVAL|Invalid argument)",
-            r"UCX +ERROR ibv_reg_mr\([^)]{0,120}\) failed: Bad address",  # no address of this process's own memory
-        ),
-    ),
-    Topic("ib-verb", (r"Call to (?P<verb>ibv_\w+) failed",)),
-    Topic(
-        "ib-roce-version",
-        (r"(?:read|open) failed in ncclIbRoceGetVersionNum(?:: ?(?P<error>.{1,60}))?",),
-        at_info=True,
-    ),
-    Topic("ib-incompatible", (r"(?:connect|merge)\w*.{0,40}incompatible devices|mixed local Net device",)),
-    Topic(
-        "ib-port-down",
-        (
-            (
-                r"(?:^|\W)State: ?(?:Down|Initializing|Init)\b|Physical state: ?(?:Polling|"
-                r"Disabled|Sleep|LinkErrorRecovery)"
-            ),
-            r"\bstate:\s{1,8}\d: (?:DOWN|INIT|Disabled|Polling|Sleep)",  # of ibstatus
-            r"port_state:?\s+PORT_(?:DOWN|INIT)|link_layer.{0,40}DOWN|mlx5_\w+.{0,60}link (?:is )?down",
-        ),
-        alarms=False,
-    ),
-    Topic(
-        "ib-hardware",
-        (
-            r"mlx5_core.{0,80}(?:health|assert|fatal|Link down|recover|internal error)|Symbol error|excessive buffer",
-        ),
-        alarms=False,
-    ),
-    Topic(
-        "ib-active",
-        (r"State: ?Active\b.{0,120}InfiniBand|(?:Link layer|link_layer):? ?InfiniBand|LinkUp|PORT_ACTIVE",),
-        alarms=False,
-    ),
-    Topic(
-        "no-libibverbs",
-        (r"Failed to open libibverbs|libibverbs\.so\S*: cannot open|Could not open libibverbs",),
-        alarms=False,
-        at_info=True,
-    ),
-    Topic(
-        "no-rdma-driver",
-        (
-            r"couldn't load driver '?lib(?:mlx[45]|efa|bnxt_re|irdma|erdma|mana|ionic)",
-            r"no userspace device-specific driver|libmlx[45]\S*: cannot open",
-        ),
-        alarms=False,
-        at_info=True,
-    ),
-    Topic(
-        "no-rdma-device-files",
-        (
-            r"/dev/infiniband.{0,80}(?:No such|not found|missing|denied)|uverbs\d*.{0,60}(?:No such|denied)",
-            r"cannot allocate mlx5dv_\w+|couldn't stat '/dev/infiniband",
-        ),
-    ),
-    Topic(
-        "rdma-hardware",
-        (
-            r"\bmlx[45]_\w+|InfiniBand controller|ConnectX|/sys/class/infiniband|lspci.{0,60}mellanox|\bIBGDA\b",
-        ),
-        alarms=False,
-    ),
-    Topic("gid-listing", (r"^\s*\w+\s+\d+\s+\d+\s+fe80(?::[0-9a-f]{4}){7}\s+v[12]",), alarms=False),
-    Topic(
-        "gdr-disabled",
-        (r"Direct RDMA Disabled for H|GPUDirect RDMA (?:is )?(?:disabled|not (?:available|supported))",),
-        alarms=False,
-        at_info=True,
-    ),
-    Topic(
-        "gdr-missing",
-        (
-            (
-                r"nvidia[_-]?peermem.{0,60}(?:-> ?0|not (?:loaded|found)|No such|missing|fail|is missing)|"
-                r"nv_peer_mem.{0,40}not"
-            ),
-            r"^ ?(?:Unable|Failed) to \w{4,10} RDMA \w{4,10}\. ?ERRNO: Bad address",  # perftest, of memory of a GPU
-        ),
-        alarms=False,
-        at_info=True,
-    ),
-    Topic(
-        "rdma-wanted",
-        (
-            r"Error: network IB not found|NCCL_NET set by environment to IB\b",
-            r"NCCL_IB_HCA set (?:by environment )?to \S|NCCL_IB_DISABLE set (?:by environment )?to 0",
-        ),
-        alarms=False,
-        at_info=True,
-    ),
-    Topic("nccl-hint", (r"\bHINT: (?P<hint>In many cases .{1,200})",), alarms=False, at_info=True),
     # plug-ins
     Topic(
         "plugin-provider",
@@ -377,6 +243,14 @@ NETWORK_TOPICS: tuple[Topic, ...] = (
     Topic(
         "hosts-file",
         (r"^127\.0\.(?:1\.1|0\.1)\s+(?!localhost)(?P<name>[A-Za-z][\w.-]{1,253})",),
+        alarms=False,
+    ),
+    Topic(
+        "listens-at-loopback",  # a server to which other nodes are to connect
+        (
+            r"\b(?:parameter[ _]server|scheduler|tracker|driver|coordinator|rendezvous)\b.{0,60}"
+            r"(?:->|\bat\b|\bon\b|address|host|listen\w*|bound to)[ :=]{1,3}(?:tcp://|http://)?127\.0\.[01]\.1\b",
+        ),
         alarms=False,
     ),
     Topic(

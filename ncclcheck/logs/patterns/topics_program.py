@@ -329,7 +329,7 @@ PROGRAM_TOPICS: tuple[Topic, ...] = (
             r"\btotal time = +\d[\d.]{0,12} ms / +\d{1,9} tokens\b",
             r"\b(?:target|final|max\w{0,12}) (?:iterations?|steps?|epochs?) reached\b",
             r"\b(?:[Tt]rained|[Ff]inal) model (?:has been |was )?(?:written|exported|saved) to\b",
-            r"\b[Ff]inished (?:training|the (?:run|job))\b|Application shutdown complete",
+            r"\b[Ff]inished (?:(?:\w{1,20} )?training|the (?:run|job))\b|Application shutdown complete",
             r"Process \d+ exits successfully|Application startup complete|Uvicorn running on|server is fired up",
             r"HTTP/1\.[01]\" 200\b|Avg prompt throughput: (?!0\.0\b)|\b200 OK\b",
             r"\bStarted (?:GRPCInferenceService|HTTPService|Metrics Service)\b|- Destroy COMPLETE\b",
