@@ -8,6 +8,7 @@ tells it. Its size does not depend on how many names there are; dozens of differ
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 _ROW = 128
 _NAME_BYTES = 240  # of a longer name the end
@@ -67,12 +68,17 @@ def _subtracted(first: Sequence[str], second: Sequence[str]) -> list[int]:
 
 
 def _single(left: list[int]) -> Iterator[int]:
-    """Return the names that are alone in a cell, as numbers: negative where the second table has it."""
+    """Return the names that are alone in a cell, as numbers: negative where the second table has it.
+
+    Two names less one of the other table count as one as well, but their sum is hardly ever valid UTF-8.
+    """
     for place, cell in enumerate(left):
+        number = abs(cell)
         if (
-            abs(cell) & _COUNT_MASK == 1
-            and _key(abs(cell)) <= _COUNT_MASK
-            and place in _cells_of(_key(abs(cell)))
+            number & _COUNT_MASK == 1
+            and _key(number) <= _COUNT_MASK
+            and place in _cells_of(_key(number))
+            and _is_text(_bytes_of(number))
         ):
             yield cell
 
@@ -86,7 +92,20 @@ def _cells_of(key: int) -> tuple[int, int]:
     return mixed >> 57, _ROW + (mixed >> 50 & 127)
 
 
-def _text(number: int) -> str:
+def _bytes_of(number: int) -> bytes:
     name = number >> _COUNT_BITS + _KEY_BITS
-    data = name.to_bytes((name.bit_length() + 7) // 8, "little")
-    return data[-_NAME_BYTES:].decode("utf-8", "replace")
+    return name.to_bytes((name.bit_length() + 7) // 8, "little")
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether it is UTF-8; of a name that was cut, the beginning may lack up to three bytes of a letter."""
+    cut = 4 if len(data) == _NAME_BYTES else 1
+    for start in range(cut):
+        with suppress(UnicodeDecodeError):
+            data[start:].decode("utf-8")
+            return len(data) <= _NAME_BYTES
+    return False
+
+
+def _text(number: int) -> str:
+    return _bytes_of(number)[-_NAME_BYTES:].decode("utf-8", "replace")

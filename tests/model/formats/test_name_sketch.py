@@ -36,6 +36,7 @@ def _is_closed(cells: list[frozenset[int]]) -> bool:
 @settings(max_examples=100)
 @given(NAMES, NAMES, NAMES)
 @example(common=set(), left=set(), right={":", "s{mG\U0003b9e0|"})  # both names lie in the same two cells
+@example(common=set(), left={"\x85\U0003464e"}, right={"🇺🇸", "😍"})  # two less one count as one
 def test_exactly_what_one_has_alone_is_told(common: set[str], left: set[str], right: set[str]) -> None:
     first, second = common | left, common | right
     only_first, only_second, is_all = difference(table(first), table(second))
