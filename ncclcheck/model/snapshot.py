@@ -352,9 +352,12 @@ class Snapshot(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def unreported(self) -> tuple[Silent, ...]:
-        """Return the silent nodes of which no facts came: of one that fell silent later, its facts are known."""
+        """Return the silent nodes without facts, or without results of the tests between nodes.
+
+        Of a node that fell silent only at the end of the run, all that the checks judge is known.
+        """
         reported = {node.host for node in self.nodes} if self.silent else set()
-        return tuple(silent for silent in self.silent if silent.host not in reported)
+        return tuple(silent for silent in self.silent if silent.phase != "end" or silent.host not in reported)
 
     @property
     def nnodes(self) -> int:

@@ -107,10 +107,11 @@ def _verdict(
     bug: str | None,
 ) -> Verdict:
     demanded = matching(require) | _demanded(snapshot, runs)
+    reported = {node.host for node in snapshot.nodes} if snapshot.silent else set()
     answer = verdict(
         runs,
-        silent=[silent.host for silent in snapshot.unreported],
-        stopped=[silent.host for silent in snapshot.silent if silent not in snapshot.unreported],
+        silent=[silent.host for silent in snapshot.silent if silent.host not in reported],
+        stopped=[silent.host for silent in snapshot.silent if silent.host in reported],
         required=demanded,
         not_done=tuple(_not_done(snapshot, runs, command)),
         fail_on=fail_on,

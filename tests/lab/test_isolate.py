@@ -133,20 +133,6 @@ def test_a_node_that_only_node_0_does_not_hear_is_cut_off_and_not_named(lab: Lab
 
 
 @pytest.mark.further
-def test_a_path_that_is_cut_between_two_good_nodes_is_named_and_neither_of_them(lab: LabOf) -> None:
-    five = shaped(lab, 5)
-    running = start(five, "isolate")
-    running["node1"].wait_for("round 1", 60)
-    faults.drop(five["node4"], source=five["node2"])
-    outcome = told(five, running, 150)["node1"]
-    found = isolation(outcome)
-    assert found["nodes"] == [], str(outcome.finished)
-    ends = {host for link in found["links"] for host in (link["from"], link["to"])} | set(found["undecided"])
-    assert ends == {"node2", "node4"}, found
-    assert outcome.code in (3, 4)
-
-
-@pytest.mark.further
 def test_a_node_0_that_stands_still_in_a_round_names_nobody(lab: LabOf) -> None:
     four = shaped(lab, 4)
     running = start(four, "isolate")
@@ -198,7 +184,7 @@ def test_of_two_nodes_the_slow_direction_is_named_and_neither_node(lab: LabOf) -
     outcomes = run(two, "isolate")
     found = isolation(outcomes["node1"])
     assert found["nodes"] == found["undecided"] == [], str(outcomes["node1"].finished)
-    assert found["links"] == [{"from": "node2", "to": "node1", "verdict": "slow"}]
+    assert found["links"] == [{"from": "node2", "to": "node1", "verdict": "slow", "detail": ""}]
     assert {outcome.code for outcome in outcomes.values()} == {4}
     assert "takes a third one to tell" in outcomes["node1"].finished.stdout
 
