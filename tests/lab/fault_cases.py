@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tests.lab import faults
-from tests.lab.launched import PORT
+from tests.lab.launched import PORT, Told
 from tests.lab.namespaces import call, inside
 from tests.lab.nodes import Lab, Node
 
@@ -40,6 +40,19 @@ class FaultCase(Struct, frozen=True):
     env: dict[str, str] = {}
     absent: tuple[str, ...] = ()
     flaps: str = ""  # the interface of node2 that goes down and up while the run lasts
+
+
+def assert_verdict(case: FaultCase, first: Told) -> None:
+    """Node 0 ended with the exit code and the findings of the case, and without those that must be quiet."""
+    assert first.code == case.code, str(first.finished)
+    for expected in case.findings:
+        assert any(
+            found["severity"] != "info"
+            and expected.words in found["summary"]
+            and (expected.hosts is None or set(expected.hosts) == set(found["hosts"]))
+            for found in first.findings(expected.slug)
+        ), f"{expected}\n{first.finished}"
+    assert first.slugs.isdisjoint(case.quiet), str(first.finished)
 
 
 def _loses(name: str, share: float = 0.02) -> Callable[[Lab], None]:

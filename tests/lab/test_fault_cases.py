@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.lab.fault_cases import CASES, FaultCase, flapping
+from tests.lab.fault_cases import CASES, FaultCase, assert_verdict, flapping
 from tests.lab.launched import run
 from tests.lab.nodes import Lab
 
@@ -21,12 +21,4 @@ def test_the_verdict_is_the_one_that_was_written_down(lab: LabOf, case: FaultCas
     there = [node for node in built.nodes if node.name not in case.absent]
     with flapping(built, case.flaps):
         first = run(built, "preflight", *case.words, nodes=there, env=case.env)[built.nodes[0].name]
-    assert first.code == case.code, str(first.finished)
-    for expected in case.findings:
-        assert any(
-            found["severity"] != "info"
-            and expected.words in found["summary"]
-            and (expected.hosts is None or set(expected.hosts) == set(found["hosts"]))
-            for found in first.findings(expected.slug)
-        ), f"{expected}\n{first.finished}"
-    assert first.slugs.isdisjoint(case.quiet), str(first.finished)
+    assert_verdict(case, first)

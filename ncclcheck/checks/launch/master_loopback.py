@@ -18,8 +18,6 @@ from ncclcheck.model.finding import Finding, Fix, NotApplicable, Severity
 from ncclcheck.model.formats.addresses import is_loopback, names_this_machine
 from ncclcheck.model.snapshot import Snapshot
 
-_ANY = ("0.0.0.0", "::")  # noqa: S104 (to compare with: nothing is bound)
-
 
 @check("NC105", "master-loopback", "MASTER_ADDR is not a loopback address")
 def master_loopback(snapshot: Snapshot) -> Iterator[Answer]:
@@ -65,7 +63,7 @@ def _finding(severity: Severity, seen: tuple[Sighting, ...], why: str) -> Findin
     address = first_address(path) or "a loopback address"
     if address != path.name:
         target = f"{path.name!r} resolves to {address} on {named(hosts)}"
-    elif address in _ANY:
+    elif not is_loopback(address):  # then it is the unspecified one
         target = f"{path.name!r} is an address to listen on, and means the machine itself to a client"
     else:
         target = f"{path.name!r} is loopback on {named(hosts)}"
