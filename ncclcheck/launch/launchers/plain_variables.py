@@ -58,8 +58,8 @@ def refuse_half_given(environ: Mapping[str, str]) -> None:
         settings = " and ".join(f"{name}={environ[name]}" for name in there)
         raise UsageError(
             f"{settings} in the environment: this is one process of a job of several, and {' and '.join(missing)} "
-            f"{'is' if len(missing) == 1 else 'are'} not set: set it, as the job needs it too, or check only this node "
-            "with --nnodes 1"
+            f"{'is' if len(missing) == 1 else 'are'} not set: set what is missing, as the job needs it too, or check "
+            "only this node with --nnodes 1"
         )
 
 
